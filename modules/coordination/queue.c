@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who waits, in which order, and who is next.
+ *
+ * First those that had no turn since the longest waiting one began to wait, so that everyone waits
+ * for at most one turn of each other; then the annotation slipway.dev/order; then the name. Where
+ * coordinations overlap the order is one for all of them: with two orders, two members could each
+ * wait for the place that the other is first in line for.
+ */
+#include "work.h"
+
+#include <stdlib.h>
+
+/* ---- components: coordinations that share a member have one line ---- */
+
+static uint32_t root_of(struct work *work, uint32_t g)
+{
+    while (work->groups[g].component != g) {
+        work->groups[g].component = work->groups[work->groups[g].component].component;
+        g = work->groups[g].component;
+    }
+    return g;
+}
+
+static void find_components(struct work *work)
+{
+    for (uint32_t g = 0; g < work->group_count; g++)
+        work->groups[g].component = g;
+    for (uint32_t i = 0; i < work->member_count; i++) {
+        const struct member *member = &work->members[i];
+        for (uint32_t k = 1; k < member->group_count; k++) {
+            uint32_t a = root_of(work, (uint32_t)(member->groups[0] - work->groups));
+            uint32_t b = root_of(work, (uint32_t)(member->groups[k] - work->groups));
+            work->groups[a < b ? b : a].component = a < b ? a : b;
+        }
+    }
+}
+
+/* ---- the line ---- */
+
+/* Its first rollout, paused, would look as if it had nothing to do. It has begun, and the history
+ * says so. (Later ones have outdated Pods, or only wait for the last ones to become available.) */
+static void note_begun(struct work *work, struct member *member)
+{
+    const char *revision = sw_annotation(&member->d->meta, COORD_REVISION);
+    struct member_memory *m = member->m;
+
+    if (member->is_pending || !member->is_moving || member->is_aside ||
+        (revision && strcmp(revision, "1") != 0))
+        return;
+    member->is_pending = m->was_pending = true;
+    m->started_us = coord_state_now(work);
+    if (m->started_us <= m->finished_us)
+        m->started_us = m->finished_us + SECOND_US;
+    m->pending_since_us = coord_state_now(work);
+}
+
+static bool waits(const struct member *member)
+{
+    return member->d && member->group_count > 0 && !member->is_leaving_cluster &&
+           !member->is_recorded && (member->is_pending || member->is_moving) && !member->is_aside &&
+           !member->is_users_pause && member->seen->others != SW_VERDICT_HOLD_OUT_OF_LINE;
+}
+
+/* Since the longest waiting one began to wait, or sent behind those that wait. The times are of
+ * whole seconds: whose own wait began in the second in which its last turn ended has had none
+ * since, else it would be last in line for ever. */
+static bool had_turn(const struct member *member, int64_t since_us)
+{
+    const struct member_memory *m = member->m;
+    int64_t last_us = m->finished_us > m->started_us ? m->finished_us : m->started_us;
+
+    if (!since_us)
+        return false;
+    if (member->skip_us >= since_us || last_us > since_us)
+        return true;
+    return last_us == since_us && m->pending_since_us > since_us;
+}
+
+static bool is_cure(const struct member *member)
+{
+    bool has_guard = false;
+
+    for (uint32_t i = 0; i < member->group_count; i++)
+        has_guard |= member->groups[i]->has_guard;
+    return has_guard && member->is_counted_by_guard;
+}
+
+static int compare_share(const struct member *a, const struct member *b)
+{
+    int64_t x = (int64_t)a->d->available_replicas * b->d->replicas;
+    int64_t y = (int64_t)b->d->available_replicas * a->d->replicas;
+
+    return (x > y) - (x < y);
+}
+
+static int compare_line(const void *a, const void *b)
+{
+    const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
+    bool x_cures = is_cure(x), y_cures = is_cure(y);
+
+    if (x->component != y->component)
+        return x->component < y->component ? -1 : 1;
+    if (x_cures != y_cures)
+        return x_cures ? -1 : 1;
+    if (x_cures && compare_share(x, y) != 0)
+        return compare_share(x, y);
+    if (x->had_turn != y->had_turn)
+        return x->had_turn ? 1 : -1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void line_up(struct work *work)
+{
+    int64_t *since = SW_ARENA_ARRAY(work->arena, work->group_count + 1, int64_t);
+
+    work->line = SW_ARENA_ARRAY(work->arena, work->member_count + 1, struct member *);
+    for (uint32_t i = 0; i < work->member_count; i++) {
+        struct member *member = &work->members[i];
+        if (member->d && member->group_count > 0 && !member->is_recorded)
+            note_begun(work, member);
+        if (!waits(member))
+            continue;
+        member->is_waiting = true;
+        member->component = root_of(work, (uint32_t)(member->groups[0] - work->groups));
+        int64_t *longest = &since[member->component], began_us = member->m->pending_since_us;
+        if (began_us && (*longest == 0 || began_us < *longest))
+            *longest = began_us;
+        work->line[work->line_count++] = member;
+    }
+    for (uint32_t i = 0; i < work->line_count; i++) {
+        struct member *member = work->line[i];
+        member->had_turn = had_turn(member, since[member->component]);
+    }
+    qsort(work->line, work->line_count, sizeof(struct member *), compare_line);
+}
+
+static void fill_queues(struct work *work)
+{
+    for (uint32_t i = 0; i < work->line_count; i++)
+        for (uint32_t k = 0; k < work->line[i]->group_count; k++)
+            work->line[i]->groups[k]->queue_count++;
+    for (uint32_t g = 0; g < work->group_count; g++) {
+        struct group *group = &work->groups[g];
+        group->queue = SW_ARENA_ARRAY(work->arena, group->queue_count + 1, struct member *);
+        group->queue_count = 0;
+    }
+    for (uint32_t i = 0; i < work->line_count; i++)
+        for (uint32_t k = 0; k < work->line[i]->group_count; k++) {
+            struct group *group = work->line[i]->groups[k];
+            group->queue[group->queue_count++] = work->line[i];
+        }
+}
+
+/* ---- who is next ---- */
+
+enum obstacle {
+    NOTHING,
+    NOT_YET,   /* passes by itself in a moment: keep the place for it */
+    NO_PLACE,  /* another one has its turn */
+    FORBIDDEN, /* passed over */
+};
+
+static bool has_place(const struct group *group)
+{
+    return group->kept + group->joining + group->unready + group->chosen + group->reserved <
+           group->max_active;
+}
+
+static bool is_guarded(struct group *group, const struct member *member)
+{
+    if (!group->has_guard || group->unavailable_count == 0 || member->is_unavailable)
+        return false;
+    group->blocked_by = group->unavailable;
+    return true;
+}
+
+/* The others are settled and everybody is marked. The candidate itself may be rolling. */
+static bool are_others_settled(const struct group *group, const struct member *member)
+{
+    uint32_t own = !member->is_settled || member->has_right ? 1 : 0;
+
+    return group->unmarked_count == 0 && group->unsettled_count == own;
+}
+
+/* Whoever has a place there goes on, and will give it up. */
+static bool is_place_moving(const struct group *group)
+{
+    for (uint32_t i = 0; i < group->place_count; i++) {
+        const struct member *member = group->places[i].member;
+        if (member && member->d && !group->places[i].leaves &&
+            (member->is_failed || member->is_users_pause))
+            return false;
+    }
+    return true;
+}
+
+static enum obstacle obstacle_of(struct work *work, struct member *member)
+{
+    enum obstacle worst = NOTHING;
+    const struct member_memory *m = member->m;
+
+    if (member->seen->others != SW_VERDICT_FREE)
+        return FORBIDDEN;
+    if (m->retry_ms > work->snapshot->now_ms) {
+        coord_look_again(work, m->retry_ms);
+        return FORBIDDEN;
+    }
+    for (uint32_t i = 0; i < member->group_count; i++) {
+        struct group *group = member->groups[i];
+        bool is_free = has_place(group);
+        if (group->c->is_suspended || (is_free && is_guarded(group, member)))
+            return FORBIDDEN;
+        if (!is_free)
+            worst = is_place_moving(group) && worst != FORBIDDEN ? NO_PLACE : FORBIDDEN;
+        else if (worst == NOTHING &&
+                 (group->is_adopting || !group->may_record || !are_others_settled(group, member)))
+            worst = NOT_YET;
+    }
+    if (worst == NOTHING && (!member->is_observed || m->writing || m->reading || m->must_read))
+        worst = NOT_YET;
+    return worst;
+}
+
+static void reserve(struct member *member)
+{
+    for (uint32_t i = 0; i < member->group_count; i++)
+        member->groups[i]->reserved++;
+}
+
+static void choose(struct member *member)
+{
+    member->is_chosen = true;
+    for (uint32_t i = 0; i < member->group_count; i++) {
+        member->groups[i]->chosen++;
+        member->groups[i]->needs_record = true;
+    }
+}
+
+/* Found rolling without a place: it gets one that is free, or is paused (rest.c). */
+static void consider_rolling(struct work *work, struct member *member)
+{
+    switch (obstacle_of(work, member)) {
+    case NOTHING:
+        member->is_spared = true;
+        choose(member);
+        break;
+    case NOT_YET:
+        member->is_spared = true;
+        reserve(member);
+        break;
+    case NO_PLACE:
+    case FORBIDDEN:
+        break;
+    }
+}
+
+static void consider_waiting(struct work *work, struct member *member)
+{
+    switch (obstacle_of(work, member)) {
+    case NOTHING:
+        choose(member);
+        break;
+    case NOT_YET:
+    case NO_PLACE:
+        /* In one coordination this changes nothing; in several it keeps the others of the line from
+         * taking turns for ever with places that it needs together. */
+        reserve(member);
+        break;
+    case FORBIDDEN:
+        break;
+    }
+}
+
+void coord_queue(struct work *work)
+{
+    find_components(work);
+    line_up(work);
+    fill_queues(work);
+    for (uint32_t i = 0; i < work->line_count; i++)
+        if (work->line[i]->is_rolling && !work->line[i]->d->is_paused)
+            consider_rolling(work, work->line[i]);
+    for (uint32_t i = 0; i < work->line_count; i++)
+        if (!work->line[i]->is_rolling || work->line[i]->d->is_paused)
+            consider_waiting(work, work->line[i]);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is left of a coordination that is gone, or that selects a Deployment no more: the residual
+ * group, which needs no other memory than what its members bear. Those with nothing to roll are
+ * freed at once, the others one at a time.
+ *
+ * There is no status to record in, so here the lease decides. Every member is written once by this
+ * leader before the first release, so that no release of an earlier leader can still arrive.
+ */
+#include "work.h"
+
+#include <stdlib.h>
+
+/* Missing in two lists at least this far apart: one list may come from a server that is behind. */
+#define VANISHED_MS 30000
+
+struct token {
+    const char *at;
+    size_t len;
+};
+
+/* ---- is it gone? ---- */
+
+static bool is_group(const struct work *work, struct token name)
+{
+    for (uint32_t g = 0; g < work->group_count; g++)
+        if (strlen(work->groups[g].name) == name.len &&
+            memcmp(work->groups[g].name, name.at, name.len) == 0)
+            return true;
+    return false;
+}
+
+/* Gone for good, as far as can be known; else asks for another list when the time has come. */
+static bool is_vanished(struct work *work, struct token name)
+{
+    const struct coord_snapshot *snapshot = work->snapshot;
+    struct missing *missing = coord_memory_missing(work->memory, name.at, name.len);
+    uint64_t listed_ms =
+        snapshot->now_ms > snapshot->list_age_ms ? snapshot->now_ms - snapshot->list_age_ms : 0;
+
+    missing->is_named = true;
+    if (missing->is_vanished)
+        return true;
+    if (!missing->list) {
+        missing->list = snapshot->lists;
+        missing->since_ms = listed_ms;
+    }
+    if (snapshot->lists != missing->list && listed_ms >= missing->since_ms + VANISHED_MS) {
+        missing->is_vanished = true;
+        return true;
+    }
+    if (snapshot->now_ms >= missing->since_ms + VANISHED_MS) {
+        work->result->wants_relist |= missing->asked_list != snapshot->lists;
+        missing->asked_list = snapshot->lists;
+    } else {
+        coord_look_again(work, missing->since_ms + VANISHED_MS);
+    }
+    return false;
+}
+
+/* ---- members and their groups ---- */
+
+struct orphan {
+    struct member *member;
+    uint32_t root; /* index of the first orphan of its group */
+};
+
+static bool next_name(const char **list, struct token *ret_name)
+{
+    const char *at;
+    size_t len;
+
+    while ((at = coord_list_next(list, &len)))
+        if ((ret_name->at = coord_owner_name(at, len, &ret_name->len)))
+            return true;
+    return false;
+}
+
+static bool all_are_gone(struct work *work, const struct member *member)
+{
+    const char *lists[] = {member->held_by, member->released_by};
+    const char *marks = member->marked;
+    struct token name;
+    bool is_gone = true;
+
+    for (int i = 0; i < 2; i++)
+        while (next_name(&lists[i], &name))
+            is_gone &= is_group(work, name) || is_vanished(work, name);
+    while ((name.at = coord_list_next(&marks, &name.len)))
+        is_gone &= is_group(work, name) || is_vanished(work, name);
+    return is_gone;
+}
+
+static bool share_a_name(const struct member *a, const struct member *b)
+{
+    const char *lists[] = {a->held_by, a->released_by};
+    struct token name;
+
+    for (int i = 0; i < 2; i++)
+        while (next_name(&lists[i], &name)) {
+            const char *others[] = {b->held_by, b->released_by};
+            struct token other;
+            for (int k = 0; k < 2; k++)
+                while (next_name(&others[k], &other))
+                    if (other.len == name.len && memcmp(other.at, name.at, name.len) == 0)
+                        return true;
+        }
+    return false;
+}
+
+static uint32_t root_of(struct orphan *orphans, uint32_t i)
+{
+    while (orphans[i].root != i)
+        i = orphans[i].root = orphans[orphans[i].root].root;
+    return i;
+}
+
+static const char *first_name(const struct member *member, size_t *ret_len)
+{
+    const char *list = member->held_by;
+    struct token name;
+
+    if (!next_name(&list, &name)) {
+        list = member->released_by;
+        if (!next_name(&list, &name))
+            name = (struct token){"", 0};
+    }
+    *ret_len = name.len;
+    return name.at;
+}
+
+static int compare_orphans(const void *a, const void *b)
+{
+    const struct orphan *x = a, *y = b;
+    size_t x_len, y_len;
+    const char *x_name = first_name(x->member, &x_len), *y_name = first_name(y->member, &y_len);
+    int order = memcmp(x_name, y_name, SW_MIN(x_len, y_len));
+
+    if (order == 0)
+        order = (x_len > y_len) - (x_len < y_len);
+    if (order == 0 && x->member->order != y->member->order)
+        return x->member->order < y->member->order ? -1 : 1;
+    return order ? order : strcmp(x->member->name, y->member->name);
+}
+
+/* Sorted by their first name, members of one group stand together; the few that bear several names
+ * join the groups of all of them. */
+static void find_groups(struct orphan *orphans, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        orphans[i].root = i;
+    for (uint32_t i = 1; i < count; i++)
+        if (share_a_name(orphans[i - 1].member, orphans[i].member))
+            orphans[root_of(orphans, i)].root = root_of(orphans, i - 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct member *member = orphans[i].member;
+        if (!strchr(member->held_by, ',') && !strchr(member->released_by, ','))
+            continue;
+        for (uint32_t k = 0; k < count; k++)
+            if (k != i && share_a_name(member, orphans[k].member)) {
+                uint32_t a = root_of(orphans, i), b = root_of(orphans, k);
+                orphans[a < b ? b : a].root = a < b ? a : b;
+            }
+    }
+}
+
+/* ---- what becomes of one ---- */
+
+static const char *fence_text(struct work *work, const struct member *member)
+{
+    const char *now = sw_annotation(&member->d->meta, SW_FENCE);
+    const char *text = sw_arena_printf(work->arena, "%lld", (long long)work->snapshot->term);
+
+    return now && strcmp(now, text) == 0 ? sw_arena_printf(work->arena, "%s+", text) : text;
+}
+
+static const char *own_owners(struct work *work, const struct member *member)
+{
+    const char *lists[] = {member->held_by, member->released_by}, *owners = "";
+    struct token name;
+
+    for (int i = 0; i < 2 && !owners[0]; i++)
+        while (next_name(&lists[i], &name))
+            owners = sw_arena_printf(work->arena, "%s%s" COORD_POLICY "/%.*s", owners,
+                                     owners[0] ? "," : "", (int)name.len, name.at);
+    return owners;
+}
+
+static void send(struct work *work, struct member *member, enum sw_hold_verb verb)
+{
+    struct coord_action *action = coord_hold(work, member, verb, NULL);
+
+    if (!action)
+        return;
+    action->owners = own_owners(work, member);
+    action->marks =
+        verb == SW_HOLD_FREE || verb == SW_HOLD_TAKE_BACK || verb == SW_HOLD_MARK ? "" : NULL;
+    if (verb == SW_HOLD_FENCE)
+        action->fence = fence_text(work, member);
+    if (verb == SW_HOLD_RELEASE || (verb == SW_HOLD_FREE && member->d->is_paused))
+        coord_remark_add(&action->remarks,
+                         coord_remark(work->arena, false, member->name, SW_NORMAL,
+                                      "RolloutReleased", "no coordination holds it any more"));
+}
+
+/* Nothing to roll, or what rolls has failed: it is nobody's any more. */
+static bool is_to_be_freed(const struct member *member)
+{
+    if (member->is_empty)
+        return member->is_observed;
+    if (member->has_right && !member->d->is_paused)
+        return member->is_complete || member->is_failed;
+    return member->is_observed && !member->is_outdated && !member->is_rolling;
+}
+
+/* Does it keep the next one waiting? */
+static bool is_in_the_way(const struct member *member)
+{
+    return !member->m->is_fenced || !member->is_settled || member->has_right ||
+           member->m->writing || member->m->reading;
+}
+
+static void tend(struct work *work, struct member *member)
+{
+    if (!member->m->is_fenced) {
+        send(work, member, SW_HOLD_FENCE);
+    } else if (member->is_users_pause) {
+        send(work, member, SW_HOLD_TAKE_BACK);
+    } else if (is_to_be_freed(member)) {
+        send(work, member, SW_HOLD_FREE);
+    } else if (member->has_right && member->d->is_paused) {
+        send(work, member, SW_HOLD_PAUSE);
+    }
+}
+
+static bool goes_before(const struct member *a, const struct member *b)
+{
+    bool a_cures = a->is_counted_by_guard, b_cures = b->is_counted_by_guard;
+
+    if (a_cures != b_cures)
+        return a_cures;
+    if (a_cures) {
+        int64_t x = (int64_t)a->d->available_replicas * b->d->replicas;
+        int64_t y = (int64_t)b->d->available_replicas * a->d->replicas;
+        if (x != y)
+            return x < y;
+    }
+    if (a->order != b->order)
+        return a->order < b->order;
+    return strcmp(a->name, b->name) < 0;
+}
+
+/* The next of each group, where all of it have been written and nobody rolls. */
+static void release_next(struct work *work, struct orphan *orphans, uint32_t count)
+{
+    struct member **next = SW_ARENA_ARRAY(work->arena, count + 1, struct member *);
+    bool *is_blocked = SW_ARENA_ARRAY(work->arena, count + 1, bool);
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct member *member = orphans[i].member;
+        uint32_t root = root_of(orphans, i);
+        if (is_in_the_way(member))
+            is_blocked[root] = true;
+        else if (member->has_hold && !member->is_users_pause && member->is_outdated &&
+                 member->seen->others == SW_VERDICT_FREE && coord_member_is_free(work, member) &&
+                 (!next[root] || goes_before(member, next[root])))
+            next[root] = member;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (next[i] && !is_blocked[i])
+            send(work, next[i], SW_HOLD_RELEASE);
+}
+
+static bool is_orphan(const struct member *member)
+{
+    return member->d && member->group_count == 0 && !member->is_recorded &&
+           !member->is_leaving_cluster && (member->has_hold || member->has_right);
+}
+
+static void forget_found(struct work *work)
+{
+    struct coord_memory *memory = work->memory;
+
+    for (uint32_t i = 0; i < memory->missing_count;) {
+        struct missing *missing = &memory->missing[i];
+        if (missing->is_named) {
+            missing->is_named = false;
+            i++;
+            continue;
+        }
+        sw_free(missing->name);
+        *missing = memory->missing[--memory->missing_count];
+    }
+}
+
+void coord_residual(struct work *work)
+{
+    struct orphan *orphans = NULL;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < work->member_count; i++) {
+        struct member *member = &work->members[i];
+        bool is_marked_only = member->d && member->group_count == 0 && !member->is_recorded &&
+                              !member->is_leaving_cluster && member->marked[0] &&
+                              !member->has_hold && !member->has_right;
+        if (is_marked_only && all_are_gone(work, member))
+            send(work, member, SW_HOLD_MARK);
+        if (!is_orphan(member) || !all_are_gone(work, member))
+            continue;
+        if (!orphans)
+            orphans = SW_ARENA_ARRAY(work->arena, work->member_count, struct orphan);
+        orphans[count++].member = member;
+    }
+    forget_found(work);
+    if (count == 0)
+        return;
+    qsort(orphans, count, sizeof *orphans, compare_orphans);
+    find_groups(orphans, count);
+    for (uint32_t i = 0; i < count; i++)
+        tend(work, orphans[i].member);
+    release_next(work, orphans, count);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the reflector share: reflector.c (states, and what follows an end),
+ * reflector_list.c and reflector_watch.c (one list, one watch).
+ */
+#ifndef SW_KUBE_REFLECTOR_INTERNAL_H
+#define SW_KUBE_REFLECTOR_INTERNAL_H
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "kube/backoff.h"
+#include "kube/client.h"
+#include "kube/gate.h"
+#include "kube/reflector.h"
+#include "kube/reflector_rules.h"
+
+struct sw_metric;
+struct sw_metric_family;
+
+enum sw_reflector_state {
+    SW_REFLECTOR_WAITING,
+    SW_REFLECTOR_GATED,
+    SW_REFLECTOR_LISTING,
+    SW_REFLECTOR_WATCHING,
+};
+
+struct sw_reflector {
+    struct sw_loop *loop;
+    struct sw_client *client;
+    struct sw_decoder *decoder;
+    struct sw_store *store;
+    struct sw_metrics *metrics;
+    struct sw_log log;
+    char *kind_name; /* "deployments.apps" */
+    char *path;
+    char *selectors; /* "&labelSelector=..." */
+    char *lane;
+    bool is_optional;
+    unsigned page_size;
+    unsigned watch_seconds;
+    uint64_t silence_ms;
+    sw_reflector_listed_fn fn;
+    void *arg;
+
+    enum sw_reflector_state state;
+    struct sw_timer timer; /* WAITING */
+    struct sw_gate_pass pass;
+    struct sw_defer relist;
+    struct sw_client_stream_call *stream;
+    struct sw_list_reader *list;
+    struct sw_frame_reader *frames;
+    unsigned depth;
+    bool is_freed;
+
+    char *version; /* "": none */
+    bool wants_list;
+    const char *reason; /* of the next list */
+    bool is_synced;
+    bool is_absent;
+    uint64_t last_byte_ms;
+
+    /* LISTING */
+    bool is_fresh; /* without a version */
+    char *list_version;
+    char *list_continue;
+    size_t items;
+    bool is_asked;       /* for a consistent list */
+    bool is_asked_again; /* since this one was begun */
+
+    /* WATCHING */
+    uint64_t watch_began_ms;
+    uint64_t watch_until_ms;
+    bool had_event;
+    uint64_t bookmark_ms;     /* the last one in this stream; 0: none yet */
+    uint64_t bookmark_gap_ms; /* the longest between two of them, on this server */
+    struct sw_timer dead_man;
+    struct sw_stream_end error; /* from an ERROR event; status 0: none */
+    uint64_t error_retry_after_ms;
+    char error_message[256];
+
+    struct sw_backoff backoff;
+    struct sw_backoff refusals;
+    unsigned watch_failures;
+    unsigned expirations; /* in a row, without an event in between */
+
+    struct sw_metric_family *relists;
+    struct sw_metric *events;
+    struct sw_metric *bad_objects;
+    struct sw_metric *objects;
+    struct sw_metric *age;
+};
+
+/* ---- reflector.c ---- */
+
+void sw_reflector_set_text(char **to, const char *text);
+void sw_reflector_note_bad(struct sw_reflector *r, const struct sw_error *error);
+/* A list if one is due, else a watch. */
+void sw_reflector_begin(struct sw_reflector *r);
+/* After a call (depth was raised before it) that may have freed the reflector: true if so. */
+bool sw_reflector_leave(struct sw_reflector *r);
+/* A list or a watch has ended, by itself or because we gave up on it. The last thing its caller
+ * does. */
+void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end,
+                        uint64_t retry_after_ms, const char *message);
+
+/* The stream of a list page or of a watch: how it is opened, and its ends but the good one. */
+void sw_reflector_open_stream(struct sw_reflector *r,
+                              const struct sw_client_stream_options *options,
+                              const struct sw_client_stream_events *events);
+void sw_reflector_on_open(void *arg, int status);
+void sw_reflector_broke_off(struct sw_reflector *r, bool is_list, int code, int status,
+                            const struct sw_status_view *why, uint64_t retry_after_ms,
+                            const struct sw_error *error);
+
+/* ---- reflector_list.c, reflector_watch.c ---- */
+
+void sw_reflector_start_list(struct sw_reflector *r);
+void sw_reflector_start_watch(struct sw_reflector *r);
+void sw_reflector_on_dead_man(struct sw_timer *timer);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list: pages are decoded into the store's other side as they come, and replace its contents when
+ * the last one is whole. Nothing of a list that broke off is ever seen.
+ *
+ * Two ways of asking. Without a version, in pages: the newest state, which costs the server a
+ * quorum read. With "at least this version" after a broken watch, in one piece, so that the
+ * server's cache can answer.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/metrics.h"
+#include "base/util.h"
+#include "kube/decode.h"
+#include "kube/reflector_internal.h"
+#include "kube/store.h"
+#include "net/url.h"
+
+#define PAGE_TIMEOUT_MS UINT64_C(60000) /* after which the API server cuts a request */
+#define PAGE_SILENCE_MS UINT64_C(30000)
+
+static void on_item(void *arg, struct sw_object *object_taken, const struct sw_error *error)
+{
+    struct sw_reflector *r = arg;
+    if (object_taken) {
+        r->items++;
+        sw_store_replace_add_take(r->store, object_taken);
+    } else {
+        sw_reflector_note_bad(r, error);
+    }
+}
+
+static void on_list_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct sw_reflector *r = arg;
+    struct sw_error error = {0};
+    r->last_byte_ms = sw_now_ms(r->loop);
+    int rc = sw_list_reader_feed(r->list, bytes, len, &error);
+    if (rc) {
+        struct sw_stream_end end = {.is_list = true, .code = rc};
+        sw_reflector_ended(r, &end, 0, error.text);
+    }
+}
+
+static void request_page(struct sw_reflector *r);
+static void list_is_whole(struct sw_reflector *r);
+
+static void on_list_end(void *arg, int code, int status, const struct sw_status_view *why,
+                        uint64_t retry_after_ms, const struct sw_error *error)
+{
+    struct sw_reflector *r = arg;
+    const char *version;
+    const char *next;
+    struct sw_error words = {0};
+    r->stream = NULL;
+    if (code || status != 200) {
+        sw_reflector_broke_off(r, true, code, status, why, retry_after_ms, error);
+        return;
+    }
+    int rc = sw_list_reader_finish(r->list, &version, &next, &words);
+    if (!rc && (!version[0] || strcmp(version, "0") == 0)) {
+        /* Watching from "" or "0" means synthetic events in no order. */
+        rc = sw_error_set(&words, SW_E_SYNTAX, "the list has no resourceVersion");
+    }
+    if (rc) {
+        struct sw_stream_end end = {.is_list = true, .code = rc};
+        sw_reflector_ended(r, &end, 0, words.text);
+        return;
+    }
+    if (!r->list_version[0]) {
+        sw_reflector_set_text(&r->list_version,
+                              version); /* that of the first page, which all pages are of */
+    }
+    sw_reflector_set_text(&r->list_continue, next);
+    r->list = sw_list_reader_free(r->list);
+    if (r->list_continue[0]) {
+        request_page(r);
+    } else {
+        list_is_whole(r);
+    }
+}
+
+static void request_page(struct sw_reflector *r)
+{
+    static const struct sw_client_stream_events events = {sw_reflector_on_open, on_list_bytes,
+                                                          on_list_end};
+    static const struct sw_list_events list_events = {on_item};
+    struct sw_buf path;
+    sw_buf_init(&path, SIZE_MAX);
+    sw_buf_puts(&path, r->path);
+    if (r->is_fresh) {
+        sw_buf_printf(&path, "?limit=%u", r->page_size);
+    } else {
+        /* Without a limit, so that the server's cache may answer. */
+        sw_buf_puts(&path, "?resourceVersion=");
+        sw_url_encode(&path, r->version);
+    }
+    if (r->list_continue[0]) {
+        sw_buf_puts(&path, "&continue=");
+        sw_url_encode(&path, r->list_continue);
+    }
+    sw_buf_puts(&path, r->selectors);
+    struct sw_client_stream_options options = {
+        .path = path.bytes,
+        .silence_timeout_ms = PAGE_SILENCE_MS,
+        .total_timeout_ms = PAGE_TIMEOUT_MS,
+    };
+    r->list = sw_list_reader_new(r->decoder, SW_DECODE_LIMIT_BYTES, &list_events, r);
+    sw_reflector_open_stream(r, &options, &events);
+    sw_buf_done(&path);
+}
+
+void sw_reflector_start_list(struct sw_reflector *r)
+{
+    const char *const values[] = {r->kind_name, r->is_asked ? "requested" : r->reason};
+    sw_metric_add(sw_metric_child(r->relists, values), 1);
+    r->state = SW_REFLECTOR_LISTING;
+    r->is_fresh = r->is_asked || !r->version[0];
+    r->items = 0;
+    sw_reflector_set_text(&r->list_version, "");
+    sw_reflector_set_text(&r->list_continue, "");
+    sw_store_replace_begin(r->store);
+    request_page(r);
+}
+
+/* The last page has come. */
+static void list_is_whole(struct sw_reflector *r)
+{
+    bool is_consistent = r->is_fresh && !r->is_asked_again;
+    if (r->items == 0 && sw_store_size(r->store) > 0) {
+        sw_log_warn(&r->log, "everything of a kind has vanished", SW_STR("kind", r->kind_name),
+                    SW_INT("objects", sw_store_size(r->store)));
+    }
+    r->depth++;
+    sw_store_replace_commit(r->store, r->list_version);
+    if (sw_reflector_leave(r)) {
+        return;
+    }
+    is_consistent = is_consistent && !r->is_asked_again;
+    sw_metric_set(r->objects, (double)sw_store_size(r->store));
+    sw_reflector_set_text(&r->version, r->list_version);
+    r->wants_list = r->is_absent = false;
+    r->is_synced = true;
+    r->is_asked = r->is_asked_again;
+    r->is_asked_again = false;
+    sw_reflector_begin(r);
+    r->fn(r->arg, is_consistent);
+}

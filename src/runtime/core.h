@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The core: what stands between the modules and the API server. It owns the client, one store and
+ * one stream for each kind, the modules that run, and what they registered; whether this process
+ * leads is decided here too. It knows no policy, no command line and no listening socket: those are
+ * process.h, webhook.h and health.h. So that the whole of it runs in a test, on a virtual loop and
+ * a transport in memory.
+ *
+ *   sw_core_new, sw_core_add for each module, sw_core_open   everything starts
+ *   sw_core_quiesce                                          no new work; writes under way finish
+ *   sw_core_free                                             modules are stopped, all is freed
+ *
+ * The members are private to src/runtime.
+ */
+#ifndef SW_RUNTIME_CORE_H
+#define SW_RUNTIME_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "runtime/kinds.h"
+#include "runtime/leading.h"
+#include "runtime/registry.h"
+#include "runtime/write.h"
+
+struct sw_client;
+struct sw_error;
+struct sw_instance;
+struct sw_loop;
+struct sw_metrics;
+struct sw_module;
+struct sw_permissions;
+struct sw_transport;
+
+struct sw_core_options {
+    const char *path_prefix;              /* of the API server's URL; NULL: none */
+    const char *host;                     /* of the API server, for metrics; NULL: "" */
+    const char *namespace_;               /* what is watched; NULL: all */
+    const char *username;                 /* NULL: sw_core_set_username comes */
+    const struct sw_lease_options *lease; /* NULL: leads without an election */
+    bool checks_permissions; /* asks the API server whether we may do what the modules will do */
+};
+
+/* Stopping in order; idle while done is NULL. */
+struct sw_quiesce {
+    void (*done)(void *arg);
+    void *arg;
+    enum { SW_QUIESCE_WRITES, SW_QUIESCE_SINKS, SW_QUIESCE_LEASE } stage;
+    struct sw_timer timeout;
+    struct sw_defer look;
+};
+
+struct sw_core {
+    struct sw_loop *loop;
+    struct sw_metrics *metrics;
+    struct sw_log log;
+    struct sw_client *client;
+    char *namespace_;
+    char *username; /* NULL while unknown */
+    bool checks_permissions;
+    bool is_open;
+    struct sw_instance **instances; /* in the order of their start */
+    size_t instance_count;
+    struct sw_kinds kinds;
+    struct sw_leading leading;
+    struct sw_writes writes;
+    struct sw_registry registry;
+    struct sw_permissions *permissions; /* NULL: not being asked for */
+    uint64_t retry_pace_ms;             /* of all queues together: queue.c */
+    struct sw_quiesce quiesce;
+};
+
+/* transport and metrics are borrowed and must outlive it. */
+struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport,
+                            const struct sw_core_options *options, struct sw_metrics *metrics,
+                            const struct sw_log *log);
+/* Starts a module; config (of the module's schema; may be NULL) is borrowed until sw_core_free.
+ * Before sw_core_open. On failure the error says which module and why, and the others are
+ * untouched. */
+int sw_core_add(struct sw_core *core, const struct sw_module *module, const void *config,
+                struct sw_error *error);
+/* Opens the streams of all kinds that were subscribed to, and asks for the lease. */
+void sw_core_open(struct sw_core *core);
+/* Under which name the API server knows us; "" if that cannot be found out. Reviews are refused and
+ * nobody leads before it is set for the first time. */
+void sw_core_set_username(struct sw_core *core, const char *username);
+
+/* Reviews may be answered: every kind is listed and our name is known. */
+bool sw_core_is_ready(const struct sw_core *core);
+/* Takes no new work and lets writes under way finish (at most timeout_ms), then what was recorded
+ * (at most 2 s), then gives the lease back; then done comes, once. Kinds stay current and reviews
+ * are answered all the while. */
+void sw_core_quiesce(struct sw_core *core, uint64_t timeout_ms, void (*done)(void *arg), void *arg);
+/* For the parts of the core: something has finished that sw_core_quiesce may be waiting for. */
+void sw_core_look_at_quiesce(struct sw_core *core);
+/* At any time, but not from a callback of a module. Takes NULL; returns NULL. */
+struct sw_core *sw_core_free(struct sw_core *core);
+
+#endif

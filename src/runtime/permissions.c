@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One SelfSubjectAccessReview for each thing to do, all at once; the message when the last answer
+ * has come.
+ * https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+ */
+#include "runtime/permissions.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <slipway/json.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "kube/client.h"
+#include "kube/lease.h"
+#include "runtime/core.h"
+
+enum { TEXT_LIMIT_BYTES = 4096 };
+
+static const char path[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/* What is asked about; the strings belong to kinds, options and constants. */
+struct access {
+    const char *verb;
+    const char *group, *resource, *subresource;
+    const char *namespace_; /* NULL: all */
+    const char *name;       /* NULL: any */
+};
+
+struct question {
+    struct sw_permissions *permissions;
+    struct access access;
+    struct sw_call *call; /* NULL: answered */
+    bool is_denied;
+};
+
+struct sw_permissions {
+    struct sw_core *core;
+    struct question *questions;
+    size_t count, open;
+};
+
+/* ---- answers ---- */
+
+static bool is_same_resource(const struct access *a, const struct access *b)
+{
+    return strcmp(a->group, b->group) == 0 && strcmp(a->resource, b->resource) == 0 &&
+           strcmp(a->subresource, b->subresource) == 0;
+}
+
+/* "list, watch deployments.apps in namespace shop", for the question at this place and those behind
+ * it about the same; nothing if one before it was about the same. */
+static void put_resource(const struct sw_permissions *p, size_t at, struct sw_buf *out)
+{
+    const struct access *a = &p->questions[at].access;
+    const char *before = out->len ? "; " : "";
+
+    for (size_t i = 0; i < at; i++)
+        if (p->questions[i].is_denied && is_same_resource(&p->questions[i].access, a))
+            return;
+    for (size_t i = at; i < p->count; i++) {
+        const struct question *q = &p->questions[i];
+        if (!q->is_denied || !is_same_resource(&q->access, a))
+            continue;
+        sw_buf_printf(out, "%s%s", before, q->access.verb);
+        before = ", ";
+    }
+    sw_buf_printf(out, " %s%s%s%s%s", a->resource, a->subresource[0] ? "/" : "", a->subresource,
+                  a->group[0] ? "." : "", a->group);
+    if (a->namespace_)
+        sw_buf_printf(out, " in namespace %s", a->namespace_);
+}
+
+static void say(const struct sw_permissions *p)
+{
+    const struct sw_log *log = &p->core->log;
+    struct sw_buf missing;
+
+    sw_buf_init(&missing, TEXT_LIMIT_BYTES);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->questions[i].is_denied)
+            put_resource(p, i, &missing);
+    if (missing.len == 0)
+        sw_log_debug(log, "all permissions are there", SW_INT("checked", p->count));
+    else
+        sw_log_warn(log, "permissions are missing: give them to our role",
+                    SW_STR("missing", missing.bytes));
+    sw_buf_done(&missing);
+}
+
+/* An answer that says nothing (an authorizer of another kind, a time-out) is no reason to complain.
+ */
+static bool is_denied(const struct sw_reply *reply)
+{
+    struct sw_arena *arena = sw_arena_new(0);
+    struct sw_json *body;
+    bool is = false;
+
+    if (!reply->code && reply->status < 300 &&
+        !sw_json_parse(arena, reply->body, reply->body_len, &body, NULL))
+        is = !sw_json_get_bool(sw_json_get(body, "status"), "allowed", true);
+    sw_arena_free(arena);
+    return is;
+}
+
+static void on_reply(void *arg, const struct sw_reply *reply)
+{
+    struct question *question = arg;
+    struct sw_permissions *p = question->permissions;
+
+    question->call = NULL;
+    question->is_denied = is_denied(reply);
+    if (--p->open == 0)
+        say(p);
+}
+
+/* ---- questions ---- */
+
+static void add(struct sw_permissions *p, struct access access)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct access *a = &p->questions[i].access;
+        if (strcmp(a->verb, access.verb) == 0 && is_same_resource(a, &access))
+            return;
+    }
+    p->questions = sw_realloc(p->questions, p->count + 1, sizeof(*p->questions));
+    p->questions[p->count++] = (struct question){.permissions = p, .access = access};
+}
+
+static void add_watched(struct sw_permissions *p)
+{
+    const struct sw_link *all = &p->core->kinds.all;
+
+    for (struct sw_link *l = all->next; l != all; l = l->next) {
+        const struct sw_kind_entry *entry = container_of(l, struct sw_kind_entry, link);
+        struct access access = {.group = entry->kind->group,
+                                .resource = entry->kind->plural,
+                                .subresource = "",
+                                .namespace_ = entry->namespace_};
+        if (!entry->reflector)
+            continue;
+        access.verb = "list";
+        add(p, access);
+        access.verb = "watch";
+        add(p, access);
+    }
+}
+
+static void add_declared(struct sw_permissions *p)
+{
+    static const char *const verbs[] = {
+        [SW_GET] = "get",          [SW_CREATE] = "create", [SW_MERGE_PATCH] = "patch",
+        [SW_JSON_PATCH] = "patch", [SW_APPLY] = "patch",   [SW_DELETE] = "delete",
+    };
+    static const char *const subresources[] = {"", "status", "scale"};
+    const struct sw_link *ring = &p->core->registry.writes;
+
+    for (struct sw_link *l = ring->next; l != ring; l = l->next) {
+        struct sw_registration *registration = container_of(l, struct sw_registration, link);
+        const struct sw_declared_write *declared =
+            container_of(registration, struct sw_declared_write, registration);
+        bool is_scoped = !declared->kind->is_cluster_scoped;
+        add(p, (struct access){.verb = verbs[declared->verb],
+                               .group = declared->kind->group,
+                               .resource = declared->kind->plural,
+                               .subresource = subresources[declared->subresource],
+                               .namespace_ = is_scoped ? p->core->namespace_ : NULL});
+    }
+}
+
+static void add_lease(struct sw_permissions *p)
+{
+    static const char *const verbs[] = {"get", "create", "update"};
+    const struct sw_lease_options *lease = p->core->leading.options;
+
+    for (size_t i = 0; lease && i < SW_ARRAY_SIZE(verbs); i++) {
+        bool is_create = strcmp(verbs[i], "create") == 0; /* is not asked for by name */
+        add(p, (struct access){.verb = verbs[i],
+                               .group = "coordination.k8s.io",
+                               .resource = "leases",
+                               .subresource = "",
+                               .namespace_ = lease->namespace_,
+                               .name = is_create ? NULL : lease->name});
+    }
+}
+
+static const char *body_of(struct sw_arena *arena, const struct access *access)
+{
+    struct sw_json *body = sw_json_object(arena);
+    struct sw_json *what =
+        sw_json_set_object(sw_json_set_object(body, "spec"), "resourceAttributes");
+
+    sw_json_set_string(body, "apiVersion", "authorization.k8s.io/v1");
+    sw_json_set_string(body, "kind", "SelfSubjectAccessReview");
+    sw_json_set_string(what, "verb", access->verb);
+    sw_json_set_string(what, "group", access->group);
+    sw_json_set_string(what, "resource", access->resource);
+    if (access->subresource[0])
+        sw_json_set_string(what, "subresource", access->subresource);
+    if (access->namespace_)
+        sw_json_set_string(what, "namespace", access->namespace_);
+    if (access->name)
+        sw_json_set_string(what, "name", access->name);
+    return sw_json_dump(body, arena, NULL);
+}
+
+static void ask(struct sw_permissions *p, struct question *question)
+{
+    struct sw_arena *arena = sw_arena_new(0);
+    const char *body = body_of(arena, &question->access);
+    struct sw_call_options options = {
+        .method = "POST", .path = path, .body = body, .body_len = strlen(body)};
+
+    if (!sw_client_call(p->core->client, &options, on_reply, question, &question->call))
+        p->open++;
+    sw_arena_free(arena);
+}
+
+struct sw_permissions *sw_permissions_check(struct sw_core *core)
+{
+    struct sw_permissions *p = SW_NEW(struct sw_permissions);
+
+    p->core = core;
+    add_watched(p);
+    add_declared(p);
+    add_lease(p);
+    for (size_t i = 0; i < p->count; i++)
+        ask(p, &p->questions[i]);
+    return p;
+}
+
+struct sw_permissions *sw_permissions_free(struct sw_permissions *permissions)
+{
+    if (!permissions)
+        return NULL;
+    for (size_t i = 0; i < permissions->count; i++)
+        if (permissions->questions[i].call)
+            sw_call_cancel(permissions->questions[i].call);
+    sw_free(permissions->questions);
+    return sw_free(permissions);
+}

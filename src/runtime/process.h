@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process: everything that the core does not know, wired to it. Credentials and the way to the
+ * API server, sockets, signals, and the order in which all of it starts and stops.
+ */
+#ifndef SW_RUNTIME_PROCESS_H
+#define SW_RUNTIME_PROCESS_H
+
+struct sw_settings;
+
+/* Exit statuses. */
+enum {
+    SW_EXIT_OK = 0,
+    SW_EXIT_FAILED = 1,
+    SW_EXIT_USAGE = 2, /* the command line or a configuration file is wrong */
+};
+
+/*
+ * Runs until SIGTERM or SIGINT, and returns the exit status. Stopping: readiness fails; reviews are
+ * answered on, with "Connection: close"; no new keys; writes under way finish; records are written;
+ * the lease is given back; then everything closes and the loop ends by itself. A second signal ends
+ * the process at once.
+ */
+int sw_process_run(const struct sw_settings *settings);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slipway.yaml, flags and defaults become one set of settings.
+ */
+#include "runtime/settings.h"
+
+#include <cyaml/cyaml.h>
+#include <errno.h>
+#include <string.h>
+
+#include <slipway/config.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "net/url.h"
+#include "runtime/arguments.h"
+#include "runtime/endpoints.h"
+
+/* ---- the file ---- */
+
+struct listener {
+    char *bind_address;
+};
+
+struct sw_settings_file {
+    char *kubeconfig;
+    char *namespace_;
+    char *module_dir;
+    const char **modules;
+    unsigned modules_count;
+    struct {
+        char *bind_address;
+        char *cert_dir;
+    } webhook;
+    struct listener health_probe, metrics;
+    struct leader_election {
+        bool is_enabled;
+        char *id;
+        char *namespace_;
+        uint64_t lease_duration_ms, renew_deadline_ms, retry_period_ms;
+    } leader_election;
+    struct {
+        unsigned level;
+        unsigned format;
+    } log;
+    int64_t stop_delay_ms;
+};
+
+#define OPTIONAL_TEXT (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
+#define TEXT(key, structure, member) \
+    CYAML_FIELD_STRING_PTR(key, OPTIONAL_TEXT, structure, member, 1, 4096)
+
+static const cyaml_schema_value_t module_name = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 63),
+};
+
+typedef __typeof__(((struct sw_settings_file *)NULL)->webhook) webhook_file;
+typedef __typeof__(((struct sw_settings_file *)NULL)->log) log_file;
+
+static const cyaml_schema_field_t webhook_fields[] = {
+    TEXT("bindAddress", webhook_file, bind_address),
+    TEXT("certDir", webhook_file, cert_dir),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t listener_fields[] = {
+    TEXT("bindAddress", struct listener, bind_address),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t leader_election_fields[] = {
+    SW_CONFIG_BOOL("enabled", CYAML_FLAG_OPTIONAL, struct leader_election, is_enabled, 0),
+    TEXT("id", struct leader_election, id),
+    TEXT("namespace", struct leader_election, namespace_),
+    SW_CONFIG_DURATION("leaseDuration", CYAML_FLAG_OPTIONAL, struct leader_election,
+                       lease_duration_ms, 1000, 600000, 15000),
+    SW_CONFIG_DURATION("renewDeadline", CYAML_FLAG_OPTIONAL, struct leader_election,
+                       renew_deadline_ms, 500, 600000, 10000),
+    SW_CONFIG_DURATION("retryPeriod", CYAML_FLAG_OPTIONAL, struct leader_election, retry_period_ms,
+                       100, 600000, 2000),
+    CYAML_FIELD_END,
+};
+
+/* 0 stands for a key that is not there. */
+static const cyaml_strval_t levels[] = {
+    {"debug", SW_LEVEL_DEBUG + 1},
+    {"info", SW_LEVEL_INFO + 1},
+    {"warn", SW_LEVEL_WARN + 1},
+    {"error", SW_LEVEL_ERROR + 1},
+};
+static const cyaml_strval_t formats[] = {
+    {"json", SW_LOG_JSON + 1},
+    {"console", SW_LOG_CONSOLE + 1},
+};
+
+static const cyaml_schema_field_t log_fields[] = {
+    CYAML_FIELD_ENUM("level", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, log_file, level, levels,
+                     CYAML_ARRAY_LEN(levels)),
+    CYAML_FIELD_ENUM("format", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, log_file, format, formats,
+                     CYAML_ARRAY_LEN(formats)),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t fields[] = {
+    TEXT("kubeconfig", struct sw_settings_file, kubeconfig),
+    TEXT("namespace", struct sw_settings_file, namespace_),
+    TEXT("moduleDir", struct sw_settings_file, module_dir),
+    CYAML_FIELD_SEQUENCE("modules", OPTIONAL_TEXT, struct sw_settings_file, modules, &module_name,
+                         1, 64),
+    CYAML_FIELD_MAPPING("webhook", CYAML_FLAG_OPTIONAL, struct sw_settings_file, webhook,
+                        webhook_fields),
+    CYAML_FIELD_MAPPING("healthProbe", CYAML_FLAG_OPTIONAL, struct sw_settings_file, health_probe,
+                        listener_fields),
+    CYAML_FIELD_MAPPING("metrics", CYAML_FLAG_OPTIONAL, struct sw_settings_file, metrics,
+                        listener_fields),
+    CYAML_FIELD_MAPPING("leaderElection", CYAML_FLAG_OPTIONAL, struct sw_settings_file,
+                        leader_election, leader_election_fields),
+    CYAML_FIELD_MAPPING("log", CYAML_FLAG_OPTIONAL, struct sw_settings_file, log, log_fields),
+    SW_CONFIG_DURATION("stopDelay", CYAML_FLAG_OPTIONAL, struct sw_settings_file, stop_delay_ms, 0,
+                       60000, -1),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sw_settings_file, fields),
+};
+
+/* The default file may be missing: then every key has its default. */
+static int load_file(const struct sw_arguments *arguments, const char *path,
+                     struct sw_settings_file **ret_file, struct sw_error *error)
+{
+    void *file = NULL;
+    int code = sw_config_load(path, &schema, &file, error);
+
+    if (code == -ENOENT && !arguments->values[SW_FLAG_CONFIG])
+        code = sw_config_parse(path, "", 0, &schema, &file, error);
+    if (!code)
+        *ret_file = file;
+    return code;
+}
+
+/* ---- putting together ---- */
+
+static const char *choose(const struct sw_arguments *arguments, enum sw_flag flag, const char *key)
+{
+    if (arguments->values[flag])
+        return arguments->values[flag];
+    return key ? key : sw_flag_default(flag);
+}
+
+static int choose_log(const struct sw_arguments *arguments, const struct sw_settings_file *file,
+                      struct sw_settings *s, struct sw_error *error)
+{
+    const char *level = arguments->values[SW_FLAG_LOG_LEVEL];
+    const char *format = arguments->values[SW_FLAG_LOG_FORMAT];
+
+    s->log_level = file->log.level ? (enum sw_level)(file->log.level - 1) : SW_LEVEL_INFO;
+    if (level && sw_log_level_parse(level, &s->log_level))
+        return sw_error_set(error, -EINVAL,
+                            "--log-level: expected debug, info, warn or error, got \"%s\"", level);
+    s->has_log_format = file->log.format || format;
+    if (file->log.format)
+        s->log_format = (enum sw_log_format)(file->log.format - 1);
+    if (format && sw_log_format_parse(format, &s->log_format))
+        return sw_error_set(error, -EINVAL, "--log-format: expected json or console, got \"%s\"",
+                            format);
+    return 0;
+}
+
+static void choose_leader_election(const struct sw_arguments *arguments,
+                                   const struct sw_settings_file *file, struct sw_settings *s)
+{
+    const struct leader_election *election = &file->leader_election;
+
+    s->leader_elect = arguments->values[SW_FLAG_LEADER_ELECT]
+                          ? sw_arguments_has(arguments, SW_FLAG_LEADER_ELECT)
+                          : election->is_enabled;
+    s->leader_election_id = choose(arguments, SW_FLAG_LEADER_ELECTION_ID, election->id);
+    s->leader_election_namespace = election->namespace_;
+    s->lease_duration_ms = election->lease_duration_ms;
+    s->renew_deadline_ms = election->renew_deadline_ms;
+    s->retry_period_ms = election->retry_period_ms;
+}
+
+/* client-go asks for the same, so that a renewal can be tried more than once. */
+static int check_times(const struct sw_settings *s, struct sw_error *error)
+{
+    if (s->lease_duration_ms > s->renew_deadline_ms &&
+        s->renew_deadline_ms * 10 > s->retry_period_ms * 12)
+        return 0;
+    return sw_error_set(error, SW_E_CONFIG,
+                        "%s: leaderElection: leaseDuration must be longer than renewDeadline, and "
+                        "that longer than 1.2 times retryPeriod",
+                        s->config_path);
+}
+
+static int check_address(const char *address, enum sw_flag flag, struct sw_error *error)
+{
+    char host[256];
+    uint16_t port;
+
+    if (sw_address_is_off(address) || !sw_address_parse(address, host, &port, error))
+        return 0;
+    sw_error_prefix(error, "%s", sw_flag_name(flag));
+    return error->code;
+}
+
+static int check(const struct sw_settings *s, struct sw_error *error)
+{
+    int code = check_times(s, error);
+
+    if (!code)
+        code = check_address(s->webhook_address, SW_FLAG_WEBHOOK_ADDRESS, error);
+    if (!code)
+        code = check_address(s->health_address, SW_FLAG_HEALTH_ADDRESS, error);
+    if (!code)
+        code = check_address(s->metrics_address, SW_FLAG_METRICS_ADDRESS, error);
+    return code;
+}
+
+static void choose_all(const struct sw_arguments *arguments, const struct sw_settings_file *file,
+                       struct sw_settings *s)
+{
+    s->kubeconfig = choose(arguments, SW_FLAG_KUBECONFIG, file->kubeconfig);
+    s->namespace_ = choose(arguments, SW_FLAG_NAMESPACE, file->namespace_);
+    s->module_dir = choose(arguments, SW_FLAG_MODULE_DIR, file->module_dir);
+    s->modules = (const char *const *)file->modules;
+    s->module_count = file->modules_count;
+    s->webhook_address = choose(arguments, SW_FLAG_WEBHOOK_ADDRESS, file->webhook.bind_address);
+    s->webhook_cert_dir = choose(arguments, SW_FLAG_WEBHOOK_CERT_DIR, file->webhook.cert_dir);
+    s->health_address = choose(arguments, SW_FLAG_HEALTH_ADDRESS, file->health_probe.bind_address);
+    s->metrics_address = choose(arguments, SW_FLAG_METRICS_ADDRESS, file->metrics.bind_address);
+    s->has_stop_delay = file->stop_delay_ms >= 0;
+    s->stop_delay_ms = s->has_stop_delay ? (uint64_t)file->stop_delay_ms : 0;
+    choose_leader_election(arguments, file, s);
+}
+
+int sw_settings_load(const struct sw_arguments *arguments, struct sw_settings *ret_settings,
+                     struct sw_error *error)
+{
+    struct sw_settings s = {.config_path = choose(arguments, SW_FLAG_CONFIG, NULL)};
+    int code = load_file(arguments, s.config_path, &s.file, error);
+
+    if (code)
+        return code;
+    choose_all(arguments, s.file, &s);
+    code = choose_log(arguments, s.file, &s, error);
+    if (!code)
+        code = check(&s, error);
+    if (code)
+        sw_settings_done(&s);
+    else
+        *ret_settings = s;
+    return code;
+}
+
+void sw_settings_done(struct sw_settings *settings)
+{
+    settings->file = sw_config_free(&schema, settings->file);
+}
+
+char *sw_settings_module_folder(const struct sw_settings *settings)
+{
+    const char *slash = strrchr(settings->config_path, '/');
+    int len = slash ? (int)(slash - settings->config_path) : 0;
+
+    return slash ? sw_asprintf("%.*s/modules.d", len, settings->config_path)
+                 : sw_strdup("modules.d");
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTPS server of the webhook: it listens as soon as there is a certificate, and hands every
+ * request to admission.h.
+ */
+#ifndef SW_RUNTIME_WEBHOOK_H
+#define SW_RUNTIME_WEBHOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sw_buf;
+struct sw_core;
+struct sw_error;
+struct sw_log;
+struct sw_loop;
+struct sw_metrics;
+struct sw_webhook;
+
+struct sw_webhook_options {
+    const char *address;     /* as sw_tcp_listen */
+    const char *cert_folder; /* with tls.crt and tls.key */
+};
+
+/* core is borrowed. A missing certificate is waited for; an address that cannot be bound is an
+ * error if the certificate is there, else it is tried again with each certificate. */
+int sw_webhook_open(struct sw_loop *loop, struct sw_core *core,
+                    const struct sw_webhook_options *options, struct sw_metrics *metrics,
+                    const struct sw_log *log, struct sw_webhook **ret_webhook,
+                    struct sw_error *error);
+/* It listens, with a certificate; else *why says why not. A check of readiness (health.h). */
+bool sw_webhook_check(void *webhook, struct sw_buf *why);
+uint16_t sw_webhook_port(const struct sw_webhook *webhook); /* 0: does not listen yet */
+/* Answers on, but closes connections after each answer. */
+void sw_webhook_drain(struct sw_webhook *webhook);
+/* What it borrowed may be freed at once. Takes NULL. */
+void sw_webhook_close(struct sw_webhook *webhook);
+
+#endif

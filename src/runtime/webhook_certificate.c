@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the pair, and telling of a new one.
+ */
+#include "runtime/webhook_certificate.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/time.h"
+#include "base/util.h"
+#include "net/tls.h"
+
+enum {
+    FILE_LIMIT_BYTES = 1024 * 1024,
+    POLL_MS = 10 * 1000, /* as cert-manager's users expect; mounts may send no events */
+};
+
+struct sw_webhook_certificate {
+    struct sw_log log;
+    struct sw_file_watch *watch;
+    char *certificate_path, *key_path;
+    sw_webhook_certificate_fn fn;
+    void *arg;
+    struct sw_error error; /* of the last try */
+    bool is_usable;        /* one was found at some time */
+    struct sw_metric *reads, *failures, *not_after;
+};
+
+static int make_config(struct sw_webhook_certificate *c, struct sw_tls_config **ret_config)
+{
+    struct sw_tls_server_options options = {0};
+    char *certificate = NULL, *key = NULL;
+    size_t certificate_len, key_len = 0;
+    int code;
+
+    code = sw_file_read(c->certificate_path, FILE_LIMIT_BYTES, &certificate, &certificate_len,
+                        &c->error);
+    if (!code)
+        code = sw_file_read(c->key_path, FILE_LIMIT_BYTES, &key, &key_len, &c->error);
+    if (!code) {
+        options.certificate_pem = certificate;
+        options.key_pem = key;
+        code = sw_tls_server_config_new(&options, ret_config, &c->error);
+        if (code)
+            sw_error_prefix(&c->error, "%s and its key", c->certificate_path);
+    }
+    sw_free(certificate);
+    sw_free_secret(key, key_len);
+    return code;
+}
+
+static void take_over(struct sw_webhook_certificate *c, struct sw_tls_config *config)
+{
+    char until[SW_TIME_SIZE];
+    int64_t not_after_us = sw_tls_config_not_after(config);
+
+    sw_time_format(not_after_us, until);
+    sw_log_info(&c->log, c->is_usable ? "webhook certificate replaced" : "webhook certificate read",
+                SW_STR("file", c->certificate_path), SW_STR("until", until));
+    sw_metric_set(c->not_after, (double)not_after_us / 1e6);
+    c->is_usable = true;
+    c->fn(c->arg, config);
+}
+
+static void load(struct sw_webhook_certificate *c)
+{
+    struct sw_tls_config *config = NULL;
+
+    c->error = (struct sw_error){0};
+    sw_metric_add(c->reads, 1);
+    if (make_config(c, &config)) {
+        sw_metric_add(c->failures, 1);
+        sw_log_warn(&c->log,
+                    c->is_usable ? "webhook certificate cannot be used, keeping the one before"
+                                 : "no webhook certificate yet, waiting for it",
+                    SW_STR("why", c->error.text));
+        return;
+    }
+    take_over(c, config);
+    sw_tls_config_unref(config);
+}
+
+static void on_change(void *arg)
+{
+    load(arg);
+}
+
+static struct sw_metric *plain_metric(struct sw_metrics *metrics, enum sw_metric_type type,
+                                      const char *name, const char *help)
+{
+    return sw_metric_child(sw_metrics_family(metrics, type, name, help, NULL, NULL, 0), NULL);
+}
+
+int sw_webhook_certificate_open(struct sw_loop *loop, const char *folder,
+                                struct sw_metrics *metrics, const struct sw_log *log,
+                                sw_webhook_certificate_fn fn, void *arg,
+                                struct sw_webhook_certificate **ret_certificate)
+{
+    struct sw_webhook_certificate *c = SW_NEW(struct sw_webhook_certificate);
+
+    c->log = *log;
+    c->fn = fn;
+    c->arg = arg;
+    c->certificate_path = sw_asprintf("%s/tls.crt", folder);
+    c->key_path = sw_asprintf("%s/tls.key", folder);
+    c->reads = plain_metric(metrics, SW_METRIC_COUNTER, "certwatcher_read_certificate_total",
+                            "Times the webhook's certificate was read.");
+    c->failures =
+        plain_metric(metrics, SW_METRIC_COUNTER, "certwatcher_read_certificate_errors_total",
+                     "Times it could not be used.");
+    c->not_after =
+        plain_metric(metrics, SW_METRIC_GAUGE, "slipway_webhook_certificate_not_after_seconds",
+                     "When it ends, in seconds since 1970.");
+
+    const char *const paths[] = {c->certificate_path, c->key_path};
+    int code =
+        sw_file_watch_open(loop, paths, SW_ARRAY_SIZE(paths), POLL_MS, on_change, c, &c->watch);
+    if (code) {
+        sw_webhook_certificate_close(c);
+        return code;
+    }
+    load(c);
+    *ret_certificate = c;
+    return 0;
+}
+
+void sw_webhook_certificate_close(struct sw_webhook_certificate *certificate)
+{
+    if (!certificate)
+        return;
+    sw_file_watch_close(certificate->watch);
+    sw_free(certificate->certificate_path);
+    sw_free(certificate->key_path);
+    sw_free(certificate);
+}
+
+const char *sw_webhook_certificate_why(const struct sw_webhook_certificate *certificate)
+{
+    return certificate->is_usable ? "" : certificate->error.text;
+}

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads Deployments, ReplicaSets and Pods of a namespace all the while, and says when something happened that must
+never happen: two of one group roll, or something stays paused that nobody holds.
+
+It does not read what slipway writes down about turns: only what Kubernetes itself says. Each kind comes in a stream of
+its own, in the order in which the API server stored it; for the judge (judge.py) the streams become one, in the order
+of the resource versions, which are etcd's revisions, and a little late so that none is overtaken.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+
+from .cluster import api
+from .judge import HELD_BY, Judge, annotation, condition, describe, is_complete, is_observed, is_paused, is_rolling, number, selects, want
+
+LATE_S = 1.5  # how long the judge waits for the other streams
+
+
+class Observer:
+    """Call check() at the end, and at any time; violations are also printed when they happen."""
+
+    KINDS = {
+        "deployments": "/apis/apps/v1/namespaces/%s/deployments",
+        "replicasets": "/apis/apps/v1/namespaces/%s/replicasets",
+        "pods": "/api/v1/namespaces/%s/pods",
+        "coordinations": "/apis/apps.containerinfra.nl/v1/namespaces/%s/deploymentcoordinations",
+    }
+    JUDGED = ("deployments", "replicasets", "coordinations")
+
+    def __init__(self, cluster, namespace):
+        self._api, self._namespace = cluster.api, namespace
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._seen = {kind: {} for kind in self.KINDS}
+        self._judge = Judge()
+        self._waiting, self._number = [], itertools.count()  # a heap of (version, number, seconds, kind, type, object)
+        self._state = {}  # name: "rolls" | "rests"
+        self.violations = self._judge.violations
+        self.history = []  # (seconds, name, "rolls" | "rests") of Deployments, when that changed
+        self.versions = {}  # name of a Deployment or coordination: how many versions were seen
+        self._begin = time.monotonic()
+        self._listed = {kind: threading.Event() for kind in self.KINDS}
+        self._threads = [threading.Thread(target=self._guarded, args=(self._follow, kind), daemon=True) for kind in self.KINDS]
+        self._threads.append(threading.Thread(target=self._guarded, args=(self._judge_late,), daemon=True))
+        for thread in self._threads:
+            thread.start()
+        for kind, event in self._listed.items():
+            assert event.wait(30), "the observer cannot list " + kind
+
+    def _guarded(self, work, *args):
+        """An observer that fell asleep would see nothing wrong."""
+        try:
+            work(*args)
+        except Exception as error:  # noqa: BLE001
+            with self._lock:
+                self.violations.append("the observer failed: %r" % error)
+            raise
+
+    # ---- reading ----
+
+    def _follow(self, kind):
+        path = self.KINDS[kind] % self._namespace
+        while not self._stop.is_set():
+            try:
+                found = self._api.get(path)
+                self._take_list(kind, found)
+                self._listed[kind].set()
+                for what, item in self._api.watch(path, found["metadata"]["resourceVersion"]):
+                    if self._stop.is_set():
+                        return
+                    if what == "ERROR":
+                        break
+                    if what != "BOOKMARK":
+                        self._take(kind, what, item)
+            except (api.ApiError, *api.BROKEN):
+                if self._stop.wait(0.2):
+                    return
+
+    def _take_list(self, kind, found):
+        items = {item["metadata"]["name"]: item for item in found.get("items") or []}
+        version = found["metadata"]["resourceVersion"]
+        for name, item in items.items():
+            before = self._seen[kind].get(name)
+            if not before or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+                self._take(kind, "MODIFIED", item)
+        for name, item in list(self._seen[kind].items()):
+            if name not in items:
+                self._take(kind, "DELETED", dict(item, metadata=dict(item["metadata"], resourceVersion=version)))
+
+    def _take(self, kind, what, item):
+        name, now = item["metadata"]["name"], time.monotonic() - self._begin
+        with self._lock:
+            if what == "DELETED":
+                self._seen[kind].pop(name, None)
+            else:
+                self._seen[kind][name] = item
+            if kind in ("deployments", "coordinations"):
+                self.versions[name] = self.versions.get(name, 0) + 1
+            if kind == "deployments":
+                self._note(name, None if what == "DELETED" else item, now)
+            if kind in self.JUDGED:
+                heapq.heappush(self._waiting, (int(item["metadata"]["resourceVersion"]), next(self._number), now, kind, what, item))
+
+    def _note(self, name, deployment, now):
+        """For the scenarios, at once. One that is not observed still does what it did."""
+        before = self._state.get(name, "rests")
+        state = before
+        if deployment is None:
+            state = "rests"
+        elif is_observed(deployment):
+            state = "rolls" if is_rolling(deployment) else "rests"
+        if state != before:
+            self.history.append((now, name, state))
+        self._state[name] = state
+
+    # ---- judging ----
+
+    def _judge_late(self):
+        while not self._stop.wait(0.2):
+            self._judge_until(time.monotonic() - self._begin - LATE_S)
+
+    def _judge_until(self, seconds):
+        """Of those that wait all up to the newest that came before then."""
+        with self._lock:
+            count = sum(1 for entry in self._waiting if entry[2] <= seconds)
+            while count > 0:
+                _, _, at_s, kind, what, item = heapq.heappop(self._waiting)
+                count -= at_s <= seconds
+                self._judge.take(kind, what, item, at_s)
+            self._judge.look_at_excess(seconds)
+
+    def describe(self, name):
+        return describe(name, self.get("deployments", name))
+
+    # ---- for scenarios ----
+
+    def excuse(self, *names):
+        """These may roll beside others with their next change of spec, until they rest: the exceptions that the documentation
+        names. They need not exist yet. Others may not begin beside them."""
+        with self._lock:
+            for name in names:
+                found = self._seen["deployments"].get(name)
+                self._judge.excused[name] = found["metadata"]["generation"] if found else 0
+
+    def excuse_all(self, is_excused=True):
+        with self._lock:
+            self._judge.is_blind = is_excused
+
+    def get(self, kind, name):
+        with self._lock:
+            return self._seen[kind].get(name)
+
+    def deployments(self):
+        with self._lock:
+            return dict(self._seen["deployments"])
+
+    def pods(self):
+        with self._lock:
+            return dict(self._seen["pods"])
+
+    def replicasets(self):
+        with self._lock:
+            return dict(self._seen["replicasets"])
+
+    def turns(self):
+        """The names in the order in which they began to roll."""
+        with self._lock:
+            return [name for _, name, state in self.history if state == "rolls"]
+
+    def rolled(self, name):
+        return name in self.turns()
+
+    def count_versions(self):
+        with self._lock:
+            return sum(self.versions.values())
+
+    def forsaken(self):
+        """Deployments that are paused by us though nobody holds them: no coordination selects them, or those that do want
+        them to run at rest and they are at rest; or the pause is ours but says not whose it is."""
+        with self._lock:
+            return sorted(name for name, deployment in self._seen["deployments"].items() if self._is_forsaken(deployment))
+
+    def _is_forsaken(self, deployment):
+        if not is_paused(deployment) or deployment["metadata"].get("deletionTimestamp"):
+            return False
+        holders = [holder for holder in (annotation(deployment, HELD_BY) or "").split(",") if holder]
+        if not holders:
+            return "slipway" in pausers(deployment)
+        if "user" in holders and annotation(deployment, "slipway.dev/hold"):
+            return False
+        labels = deployment["metadata"].get("labels") or {}
+        selecting = [c["spec"] for c in self._seen["coordinations"].values() if selects(c.get("spec", {}).get("labelSelector"), labels)]
+        if not selecting or annotation(deployment, "slipway.dev/ignore") == "true":
+            return True
+        return all(spec.get("atRest") == "Running" for spec in selecting) and is_complete(deployment)
+
+    def check(self):
+        self._judge_until(time.monotonic() - self._begin)
+        assert not self.violations, "\n".join(self.violations)
+
+    def stop(self):
+        """Judges what is still to come of what has happened; afterwards nothing is read any more."""
+        self._stop.wait(0.3)
+        self._stop.set()
+        self._judge_until(time.monotonic() - self._begin)
+
+
+def pausers(deployment):
+    """The field managers that own spec.paused."""
+    return {entry.get("manager") for entry in deployment["metadata"].get("managedFields") or []
+            if "f:paused" in (entry.get("fieldsV1") or {}).get("f:spec", {})}
+
+
+__all__ = ["HELD_BY", "Observer", "annotation", "condition", "is_complete", "is_observed", "is_paused", "is_rolling", "number",
+           "selects", "want"]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A slipway process: started as a person would, stopped, killed, suspended; and what it said."""
+
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+from .cluster import TOP  # puts tools/ on the path
+from story.certificate import make_certificate  # noqa: E402
+from .wait import until
+
+BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Slipway:
+    """One process. `server` and `ca_file` put a proxy between it and the API server."""
+
+    def __init__(self, cluster, namespace, folder, name="slipway", server=None, ca_file=None, leader_elect=False,
+                 config=None, lease_id=None):
+        self.cluster, self.namespace, self.name = cluster, namespace, name
+        self.folder = pathlib.Path(folder) / name
+        self.folder.mkdir(parents=True)
+        self.log_path = self.folder / "log"
+        self.webhook_port, self.health_port, self.metrics_port = free_port(), free_port(), free_port()
+        self.ca_pem = make_certificate(self.folder / "certs")
+        (self.folder / "kubeconfig").write_text(cluster.kubeconfig(namespace, server, ca_file))
+        (self.folder / "modules.d").mkdir()
+        (self.folder / "slipway.yaml").write_text("")
+        for module, text in (config or {}).items():
+            (self.folder / "modules.d" / (module + ".yaml")).write_text(text)
+        self.argv = [
+            str(BUILD / "slipway"), "--config", str(self.folder / "slipway.yaml"), "--kubeconfig", str(self.folder / "kubeconfig"),
+            "--namespace", namespace, "--log-format", "json", "--log-level", "debug",
+            "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port, "--webhook-cert-dir", str(self.folder / "certs"),
+            "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
+            "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port,
+        ]
+        if leader_elect:
+            self.argv += ["--leader-elect", "--leader-election-id", lease_id or "slipway"]
+        self.process = None
+
+    @property
+    def webhook_url(self):
+        return "https://127.0.0.1:%d/mutate-apps-v1-deployment" % self.webhook_port
+
+    def start(self, wait=True):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, timeout_s=30):
+        until(lambda: self.get(self.health_port, "/readyz")[0] == 200 or self._must_live(),
+              lambda: "%s ready: %s\n%s" % (self.name, self.get(self.health_port, "/readyz?verbose"), self.log_tail()), timeout_s)
+
+    def _must_live(self):
+        code = self.process.poll()
+        assert code is None, "%s ended with %s\n%s" % (self.name, code, self.log_tail())
+        return False
+
+    def get(self, port, path):
+        """(status, text); status 0 where nobody answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except OSError:
+            return 0, ""
+        finally:
+            connection.close()
+
+    def metric(self, name, labels=""):
+        """The sum over all series of the name whose text contains `labels`."""
+        total = 0.0
+        for line in self.get(self.metrics_port, "/metrics")[1].splitlines():
+            series, _, value = line.rpartition(" ")
+            if series.partition("{")[0] == name and labels in series:
+                total += float(value)
+        return total
+
+    @property
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        """SIGKILL, as a lost node would."""
+        process, self.process = self.process, None
+        process.kill()
+        process.wait()
+
+    @property
+    def is_leading(self):
+        return self.is_running and self.metric("leader_election_master_status") == 1
+
+    def until_leading(self, timeout_s=40):
+        until(lambda: self.is_leading or self._must_live(), lambda: "%s leads\n%s" % (self.name, self.log_tail()), timeout_s)
+
+    def suspend(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def stop(self, timeout_s=30):
+        """SIGTERM; it must end by itself, with 0 (a leak found by a sanitizer is another code)."""
+        if self.process is None:
+            return
+        if self.is_running:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError("%s did not stop within %d s\n%s" % (self.name, timeout_s, self.log_tail())) from None
+        self.process = None
+        assert code == 0, "%s ended with %d\n%s" % (self.name, code, self.log_tail())
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_tail(self, lines=40):
+        return "\n".join(self.log().splitlines()[-lines:])
+
+    def check_log(self):
+        for bad in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "assertion"):
+            assert bad not in self.log(), "%s in the log of %s:\n%s" % (bad, self.name, self.log_tail(80))
+
+
+def resident_kib(process):
+    for line in open("/proc/%d/status" % process.pid):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+__all__ = ["Slipway", "free_port", "make_certificate", "resident_kib"]

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What networks and overloaded servers do, between slipway and the API server, while Deployments roll."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from harness import observer as look
+from harness.cluster import api
+from harness.fault_proxy import HANDOVER
+from harness.scene import DEPLOYMENT_PATH
+from harness.wait import stays, until
+
+LIST_OR_WATCH = r"/(deployments|deploymentcoordinations)\?"
+
+
+def deployment_patches(proxy, since=0.0):
+    return [write for write in proxy.handover_writes(since) if "/deployments/" in write.path]
+
+
+# ---- answers that are lost, late or wrong ----
+
+# Where a write that is lost is begun again with the record before it, "every second" can hit the same one for ever.
+
+def lost(proxy):
+    return proxy.lose_answer(path=HANDOVER, method="PATCH", every=2, times=5)
+
+
+def lost_after_20_bytes(proxy):
+    return proxy.cut_answer(after=20, reset=True, path=HANDOVER, method="PATCH", every=2, times=5)
+
+
+def cut_in_the_body(proxy):
+    return proxy.cut_answer(after=900, path=HANDOVER, method="PATCH", every=2, times=5)
+
+
+def lost_request(proxy):
+    return proxy.cut_request(path=HANDOVER, method="PATCH", every=2, times=5)
+
+
+def applied_later(proxy):
+    return proxy.apply_later(2, path=HANDOVER, method="PATCH", every=3, times=4)
+
+
+def conflict(proxy):
+    return proxy.answer(409, path=HANDOVER, method="PATCH", every=2, times=5)
+
+
+def failed(proxy):
+    return proxy.answer(500, path=HANDOVER, method="PATCH", every=2, times=6)
+
+
+def html(proxy):
+    return proxy.answer(502, body=b"<html><body><h1>502 Bad Gateway</h1></body></html>", path=HANDOVER, every=2, times=6)
+
+
+def too_many(proxy):
+    return proxy.answer(429, retry_after=1, path=HANDOVER, method="PATCH", every=2, times=4)
+
+
+def too_many_of_all(proxy):
+    return proxy.answer(429, retry_after=1, every=3, times=12)
+
+
+def too_many_says_garbage(proxy):
+    return proxy.answer(429, retry_after="soon, perhaps", path=HANDOVER, method="PATCH", every=3, times=3)
+
+
+def unavailable_until_a_date(proxy):
+    return proxy.answer(503, retry_after="Fri, 31 Dec 1999 23:59:59 GMT", path=HANDOVER, method="PATCH", every=2, times=4)
+
+
+@pytest.mark.parametrize("fault", [lost, lost_after_20_bytes, cut_in_the_body, lost_request, applied_later, conflict, failed, html,
+                                   too_many, too_many_of_all, too_many_says_garbage, unavailable_until_a_date],
+                         ids=lambda fault: fault.__name__)
+def test_writes_that_meet_a_fault(scene, fault):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", "c", replicas=1)
+    rule = fault(proxy)
+    scene.update("a", "b", "c")
+    scene.until_runs("a", "b", "c", timeout_s=90)
+    rule.until_hit(3)
+    rule.remove()
+    scene.until_ready()
+    turns = scene.observer.turns()[-3:]
+    assert sorted(turns) == ["a", "b", "c"], "each rolled once: %s" % turns
+    assert len(proxy.handover_writes()) < 200, "no storm"
+
+
+def test_retry_after_is_waited_for(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    rule = proxy.answer(429, retry_after=2, path="/deployments/", method="PATCH", times=2)
+    scene.update("a", "b")
+    scene.until_runs("a", "b")
+    first, second = rule.hits
+    patches = [write for write in proxy.writes if "/deployments/" in write.path and write.method == "PATCH" and write.began > first.began]
+    assert patches[0] is second and second.began - first.began >= 1.95
+    assert patches[1].began - second.began >= 1.95
+
+
+def change_labels(scene, name, count):
+    scene.patch(name, {"metadata": {"labels": {"touched": str(count)}}})
+
+
+def change_template(scene, name, count):
+    if count < 8:
+        scene.update(name, version="2.%d" % count)
+
+
+def change_replicas(scene, name, count):
+    scene.scale(name, 1 + count % 2)
+
+
+def change_paused(scene, name, count):
+    scene.patch(name, {"spec": {"paused": count % 4 < 2}})
+
+
+@pytest.mark.parametrize("change", [change_labels, change_template, change_replicas, change_paused], ids=lambda change: change.__name__)
+def test_another_writer_is_faster_every_second_time(scene, change):
+    """So that the API server itself answers 409: decisions are made again, and none is carried out that was made for another object."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", "c", replicas=1)
+    count = [0]
+
+    def interfere(write):
+        count[0] += 1
+        if count[0] % 2:
+            change(scene, write.name, count[0] // 2)
+
+    gate = proxy.gate(before=interfere, path="/deployments/", times=None)
+    scene.update("a", "b", "c")
+    if change is change_paused:
+        until(lambda: count[0] >= 8 or scene.status().get("pending", 0) == 0 and scene.runs("c", "2"), "it interfered", 30)
+    else:
+        until(lambda: count[0] >= 8, "it interfered", 30)
+    if change is change_labels:
+        scene.until_runs("a", "b", "c")
+    gate.remove()
+    conflicts = [write for write in proxy.writes if write.status == 409]
+    assert conflicts, "there were conflicts"
+    for name in "abc":
+        if change is change_paused and not scene.annotation(name, "held-by"):
+            scene.patch(name, {"spec": {"paused": False}})
+    scene.update("a", "b", "c", version="end")
+    scene.until_runs("a", "b", "c", version="end")
+    scene.until_ready()
+
+
+def test_own_writes_that_come_back_before_their_answer(scene):
+    """Or behind it: the number of writes is that of an undisturbed round."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+
+    def one_round(version):
+        began = time.monotonic()
+        scene.update("a", "b", version=version)
+        scene.until_runs("a", "b", version=version)
+        scene.until_ready()
+        return sorted((write.name, write.payload.count(b"released-by"), b'"paused":true' in write.payload.replace(b" ", b""))
+                      for write in deployment_patches(proxy, began) if write.status == 200)
+
+    undisturbed = one_round("2")
+    late = proxy.delay_answer(0.3, path=HANDOVER, method="PATCH")
+    assert one_round("3") == undisturbed
+    late.remove()
+    ends = time.monotonic() + 6
+    stop = threading.Event()
+
+    def freeze_now_and_then():
+        while time.monotonic() < ends and not stop.is_set():
+            frozen = proxy.freeze()
+            stop.wait(0.4)
+            frozen.thaw()
+            stop.wait(0.05)
+
+    thread = threading.Thread(target=freeze_now_and_then)
+    thread.start()
+    try:
+        assert one_round("4") == undisturbed
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("what", ["/deployments", "/deploymentcoordinations", "/deployment"])
+def test_a_cache_that_stands_still_releases_nobody_wrongly(scene, what):
+    """Its own write read back stale: watches are frozen while writes go on."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", "c", replicas=1)
+    scene.update("a")
+    scene.until_rolling("a")
+    frozen = proxy.freeze(path=what)
+    scene.update("b", "c")
+    time.sleep(2)
+    before = len(proxy.handover_writes())
+    stays(lambda: len(proxy.handover_writes()) - before <= 4, "no storm of writes on old news", 2)
+    for version in range(3, 6):
+        scene.update("a", version=str(version))
+        time.sleep(0.3)
+    frozen.thaw()
+    scene.until_runs("a", version="5")
+    scene.until_runs("b", "c")
+    scene.until_ready()
+
+
+# ---- watches ----
+
+def gone_in_the_stream(proxy):
+    proxy.inject_error(410)
+
+
+def gone_as_an_answer(proxy):
+    proxy.answer(410, watch=True, times=2)
+    proxy.cut_now(watch=True)
+
+
+def gone_at_once(proxy):
+    proxy.begin_with_error(410, times=2)
+    proxy.cut_now(watch=True)
+
+
+def too_large_at_the_relist(proxy):
+    proxy.answer(504, message="Too large resource version: 1, current: 0", watch=False, path=r"[?&]resourceVersion=[1-9]", times=2)
+    proxy.inject_error(410)
+
+
+def error_500(proxy):
+    proxy.inject_error(500)
+
+
+def error_429(proxy):
+    proxy.inject_error(429)
+
+
+def error_504(proxy):
+    proxy.inject_error(504)
+
+
+def cut_streams(proxy):
+    proxy.cut_now(watch=True)
+
+
+def cut_in_the_list(proxy):
+    proxy.cut_answer(after=1500, watch=False, path=LIST_OR_WATCH, times=2)
+    proxy.inject_error(410)
+
+
+def cut_in_the_watch(proxy):
+    proxy.cut_answer(after=2500, watch=True, times=3)
+    proxy.cut_now(watch=True)
+
+
+@pytest.mark.parametrize("fault", [gone_in_the_stream, gone_as_an_answer, gone_at_once, too_large_at_the_relist, error_500, error_429,
+                                   error_504, cut_streams, cut_in_the_list, cut_in_the_watch], ids=lambda fault: fault.__name__)
+def test_a_watch_that_ends_badly_while_things_change(scene, fault):
+    """No change is lost and none is seen twice, whatever happened while nobody watched."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="300ms")
+    scene.group("a", "b", "c", replicas=1)
+    scene.update("a", "b")
+    scene.until_rolling("a")
+    fault(proxy)
+    scene.update("c")
+    fault(proxy)
+    scene.until_runs("a", "b", "c", timeout_s=90)
+    scene.until_ready(timeout_s=90)
+    assert sorted(scene.observer.turns()[-3:]) == ["a", "b", "c"]
+
+
+def in_the_gap(scene, proxy, change):
+    """What happens now is heard of by nobody but the relist that follows."""
+    frozen = proxy.freeze()
+    change()
+    gone = proxy.answer(410, watch=True, times=2)
+    proxy.cut_now(watch=True)
+    gone.until_hit()
+    frozen.thaw()
+    gone.remove()
+
+
+def test_a_template_applied_and_put_back_in_the_gap_of_a_relist(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="1s")
+    scene.group("a", "b", "c", replicas=1)
+    scene.update("a", "b")
+    scene.until_rolling("a")
+
+    def change():
+        scene.update("c", version="2")
+        scene.update("c", version="1")
+        scene.update("b", version="1")
+        scene.update("a", version="1")
+        scene.update("a", version="2")
+
+    in_the_gap(scene, proxy, change)
+    scene.until_runs("a", version="2", timeout_s=60)
+    scene.until_runs("b", "c", version="1", timeout_s=60)
+    scene.until_ready(timeout_s=60)
+    assert scene.observer.turns().count("b") == scene.observer.turns().count("c") == 1, "they needed no turn"
+
+
+def recreate(scene, name, version):
+    scene.api.delete(DEPLOYMENT_PATH % scene.namespace + "/" + name, {"propagationPolicy": "Background"})
+    scene.create(name, replicas=1, version=version)
+
+
+@pytest.mark.parametrize("name", ["a", "b"], ids=["the_active_one", "a_held_one"])
+def test_recreated_in_the_gap_of_a_relist(scene, name):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="1s")
+    scene.group("a", "b", "c", replicas=1)
+    scene.update("a", "b", "c")
+    scene.until_rolling("a")
+    in_the_gap(scene, proxy, lambda: recreate(scene, name, "3"))
+    scene.until_runs(name, version="3", timeout_s=60)
+    scene.until_runs(*{"a", "b", "c"} - {name}, version="2", timeout_s=60)
+    scene.until_ready(timeout_s=60)
+
+
+def test_deleted_and_relabelled_in_the_gap_of_a_relist(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="1s")
+    scene.group("a", "b", "c", "d", replicas=1)
+    scene.update("a", "b", "c", "d")
+    scene.until_rolling("a")
+
+    def change():
+        scene.delete("a")
+        scene.patch("b", {"metadata": {"labels": {"app": "elsewhere"}}})
+
+    in_the_gap(scene, proxy, change)
+    until(lambda: not scene.is_paused("b") and not scene.annotation("b", "held-by"), "b is let go", 60)
+    scene.until_runs("b", "c", "d", timeout_s=60)
+    scene.until_ready(timeout_s=60)
+    assert scene.status()["selected"] == 2
+
+
+# ---- connections ----
+
+def test_the_api_server_comes_and_goes_while_three_roll(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="300ms")
+    scene.group("a", "b", "c", replicas=2)
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    chance = random.Random(seed)
+    scene.update("a", "b", "c")
+    end = time.monotonic() + 6
+    while time.monotonic() < end:
+        proxy.cut_now(reset=chance.random() < 0.5)
+        time.sleep(chance.uniform(0.05, 0.4))
+    refused = proxy.cut_request()
+    time.sleep(1)
+    refused.remove()
+    scene.until_runs("a", "b", "c", timeout_s=90)
+    scene.until_ready(timeout_s=90)
+    assert sorted(scene.observer.turns()[-3:]) == ["a", "b", "c"]
+    assert slipway.get(slipway.health_port, "/readyz")[0] == 200
+
+
+def test_nothing_but_errors_for_a_while(scene):
+    """The process lives, stays ready, and does not hammer; afterwards it goes on."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="300ms")
+    scene.group("a", "b", "c", replicas=1)
+    rules = [proxy.answer(503, every=2), proxy.answer(500)]
+    proxy.cut_now()
+    before = len(proxy.requests)
+    scene.update("a", "b", "c")
+    stays(lambda: slipway.get(slipway.health_port, "/readyz")[0] == 200, "it stays ready", 4)
+    assert len(proxy.requests) - before < 80, "it backs off"
+    for rule in rules:
+        rule.remove()
+    scene.until_runs("a", "b", "c", timeout_s=120)
+    scene.until_ready(timeout_s=60)
+
+
+def test_slow_answers_and_reordered_ones(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="300ms")
+    scene.group("a", "b", "c", replicas=1)
+    proxy.delay_request(0.2, method="PATCH", every=2)
+    proxy.delay_answer(0.4, method="PATCH")
+    scene.update("a", "b", "c")
+    scene.until_runs("a", "b", "c", timeout_s=60)
+    scene.until_ready()
+
+
+def test_a_black_hole_that_heals(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="1s")
+    scene.group("a", "b", "c", replicas=1)
+    scene.update("a", "b", "c")
+    scene.until_rolling("a")
+    hole = proxy.black_hole()
+    until(lambda: look.is_complete(scene.get("a")), "a is complete, and slipway does not know")
+    scene.update("a", version="3")
+    time.sleep(8)
+    assert not scene.runs("b", "2") and not scene.runs("c", "2")
+    hole.heal()
+    scene.until_runs("b", "c", timeout_s=90)
+    scene.until_runs("a", version="3", timeout_s=90)
+    scene.until_ready(timeout_s=60)
+
+
+@pytest.mark.parametrize("what", ["watches", "all"])
+def test_connections_that_somebody_on_the_way_has_forgotten(scene, what):
+    """What exists goes nowhere any more, new ones work: it is noticed within 75 s."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.cluster.pods_take(scene.namespace, start="300ms")
+    scene.group("a", "b", replicas=1)
+    hole = proxy.black_hole(new=False, **({"watch": True} if what == "watches" else {}))
+    lost = time.monotonic()
+    scene.update("a", "b")
+    scene.until_runs("a", "b", timeout_s=90)
+    assert time.monotonic() - lost < 85, "75 s and two turns"
+    scene.until_ready()
+    hole.heal()
+    scene.update("a", version="3")
+    scene.until_runs("a", version="3")
+
+
+@pytest.mark.parametrize("status", [403, 404, 410, 429, 500])
+def test_it_starts_while_lists_are_refused(scene, status):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    slipway.stop()
+    proxy.answer(status, path=LIST_OR_WATCH, watch=False, times=3)
+    slipway.start(wait=False)
+    scene.update_in_the_end("a", "b")
+    scene.until_runs("a", "b", timeout_s=90)
+    scene.until_ready()
+    assert isinstance(scene.get("a")["spec"]["paused"], bool)
+
+
+def test_events_that_are_refused_hinder_nobody(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    proxy.answer(403, path=r"/events([/?]|$)", every=2)
+    proxy.hold_request(path=r"/events([/?]|$)")
+    scene.update("a", "b")
+    scene.until_runs("a", "b")
+    scene.until_ready()
+    with pytest.raises(api.ApiError):
+        scene.api.get(DEPLOYMENT_PATH % scene.namespace + "/nothing")

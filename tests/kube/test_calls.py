@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls and credentials against the real API server, with a proxy in between."""
+
+import base64
+import json
+import pathlib
+import time
+
+import pytest
+
+from control_plane.instance import service_account_token
+from probes import FAST, Objects
+from harness.wait import until
+
+
+@pytest.fixture
+def objects(cluster, namespace):
+    found = Objects(cluster, namespace)
+    found.create("a", "start")
+    return found
+
+
+def value_of(objects, name="a"):
+    return objects.get(name)["data"]["value"]
+
+
+# ---- answers ----
+
+def test_a_write_with_a_precondition(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    version = objects.get("a")["metadata"]["resourceVersion"]
+    reply = probe.call("put a one %s" % version)
+    assert reply.status == 200 and reply.text == objects.get("a")["metadata"]["resourceVersion"]
+    reply = probe.call("put a two %s" % version)
+    assert reply.status == 409 and "has been modified" in reply.text
+    assert value_of(objects) == "one"
+    reply = probe.call("get nowhere")
+    assert reply.status == 404 and "not found" in reply.text
+
+
+@pytest.mark.parametrize("after", ["0", "1", "1 s", "date", "garbage"])
+def test_429_is_tried_again(objects, proxy, new_probe, after):
+    wait = {"1 s": 1.0, "date": 1.0, "1": 1.0, "garbage": 1.0}.get(after, 0.0)
+    value = {"1 s": "1", "garbage": "in a while"}.get(after, after)
+    if after == "date":
+        value = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 2))
+    rule = proxy.answer(429, retry_after=value, method="PATCH", times=1)
+    probe = new_probe(proxy)
+    began = time.monotonic()
+    assert probe.call("put a tried").status == 200
+    assert wait <= time.monotonic() - began < wait + 2.5
+    assert len(rule.hits) == 1 and value_of(objects) == "tried"
+    assert "asks for patience" in probe.said()
+
+
+def test_5xx_is_tried_again_only_where_the_server_asks_for_it(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    proxy.answer(503, retry_after=0, method="PATCH", times=3)
+    assert probe.call("put a one").status == 200
+    proxy.answer(503, method="PATCH", times=1)
+    assert probe.call("put a two").status == 503
+    proxy.answer(500, method="PATCH", times=1)
+    assert probe.call("put a two").status == 500
+    assert value_of(objects) == "one"
+
+
+def test_an_endless_429_is_given_up(objects, proxy, new_probe):
+    rule = proxy.answer(429, retry_after=0, method="PATCH")
+    assert new_probe(proxy).call("put a one").status == 429
+    assert len(rule.hits) == 11
+
+
+def test_a_lost_answer_is_told_as_such(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    rule = proxy.lose_answer(method="PATCH", times=1)
+    reply = probe.call("put a applied")
+    assert reply.code < 0 and reply.was_sent and len(rule.hits) == 1
+    assert value_of(objects) == "applied"
+
+
+def test_a_guarded_write_whose_answer_is_lost_has_one_effect(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    assert probe.call("get a").status == 200  # now there is a connection to be used again
+    version = objects.get("a")["metadata"]["resourceVersion"]
+    proxy.lose_answer(method="PATCH", times=1)
+    reply = probe.call("put a once %s" % version)
+    # Sent once more on a new connection, where the precondition catches it.
+    assert reply.status == 409
+    assert value_of(objects) == "once"
+
+
+def test_an_answer_cut_anywhere_is_an_error(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    size = len(json.dumps(objects.get("a")))
+    for part in range(1, 20):
+        rule = proxy.cut_answer(after=size * part // 20, method="GET", times=1, reset=part % 2 == 0)
+        reply = probe.call("get a")
+        if len(rule.hits) and reply.code == 0:
+            # The head had not begun on a connection that was used again: GETs are replayed then.
+            assert reply.status == 200
+        else:
+            assert reply.code < 0 and reply.status == 0
+        rule.remove()
+
+
+def test_idle_connections_that_vanish_are_noticed(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    for i in range(10):
+        version = probe.call("get a").text
+        proxy.cut_now(reset=i % 2 == 0)
+        assert probe.call("put a n%d %s" % (i, version)).status == 200
+    assert value_of(objects) == "n9"
+
+
+def test_answers_out_of_order_reach_who_asked(objects, proxy, new_probe):
+    objects.create("b", "start")
+    probe = new_probe(proxy)
+    held = proxy.hold_answer(path="/configmaps/")
+    probe.say("put a one")
+    held.until_waiting(1)
+    probe.say("put b two")
+    held.until_waiting(2)
+    held.release(newest_first=True)
+    first = probe.until_line("reply 1 .*")
+    second = probe.until_line("reply 2 .*")
+    assert " 200 " in first and " 200 " in second
+    assert first.endswith(objects.get("a")["metadata"]["resourceVersion"])
+    assert second.endswith(objects.get("b")["metadata"]["resourceVersion"])
+
+
+def test_fenced_writes_do_not_arrive_later(objects, proxy, new_probe):
+    probe = new_probe(proxy)
+    proxy.answer(429, retry_after=1, method="PATCH", times=1)
+    probe.say("put a late")
+    until(lambda: proxy.writes, "the first try")
+    since = len(probe.lines)
+    probe.say("fence")
+    line = probe.until_line("reply .*", since)
+    assert line.split()[3] == "-125"  # ECANCELED
+    assert probe.call("get a").status == 200
+    time.sleep(2)  # nothing shall happen
+    assert value_of(objects) == "start" and len(proxy.writes) == 1
+
+
+# ---- credentials ----
+
+def test_a_token_file_that_is_replaced(cluster, namespace, objects, proxy, new_probe, tmp_path):
+    cluster.kubectl("create", "serviceaccount", "editor", "-n", namespace)
+    cluster.kubectl("create", "role", "editor", "-n", namespace, "--verb=get,list,watch", "--resource=configmaps")
+    cluster.kubectl("create", "rolebinding", "editor", "-n", namespace, "--role=editor", "--serviceaccount=%s:editor" % namespace)
+    # Of different lives, or two made in one second would be the same.
+    first, second = (service_account_token(cluster.api, namespace, "editor", life_s) for life_s in (3600, 3700))
+    path = tmp_path / "token"
+    path.write_text(first + "\n")
+    probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
+    probe.until_listed(1)
+    # The server begins to refuse the old one.
+    proxy.answer(401, when=lambda request: request.headers["authorization"] == "Bearer " + first)
+    path.write_text("")
+    assert probe.call("get a").status == 401  # nothing better is there
+    path.write_text(second)
+    # In vain it was read a moment ago: it is read again when the kernel tells of the change, or after a second.
+    until(lambda: probe.call("get a").status == 200, "the new token", 3)
+    proxy.cut_now()
+    objects.change("a", "after")
+    probe.until_state(objects.state())
+    said = probe.said()
+    assert first not in said and second not in said and "cannot be read again" in said
+
+
+def test_a_client_certificate(cluster, objects, new_probe):
+    pki = cluster.folder / "pki"
+    files = {"client-certificate": pki / "admin.crt", "client-key": pki / "admin.key"}
+    new_probe(None, "--watch", user={key: str(path) for key, path in files.items()}).until_listed(1)
+    inline = {key + "-data": base64.b64encode(path.read_bytes()).decode() for key, path in files.items()}
+    probe = new_probe(None, "--watch", user=inline)
+    probe.until_listed(1)
+    assert probe.call("put a by-certificate").status == 200
+
+
+def test_certificates_that_do_not_fit(cluster, objects, proxy, new_probe, tmp_path):
+    wrong_ca = new_probe(proxy, "--watch", *FAST, **{"certificate-authority": str(cluster.ca_file)})
+    until(lambda: "certificate" in wrong_ca.said(), "a complaint")
+    wrong_name = new_probe(None, "--watch", *FAST, **{"tls-server-name": "elsewhere.example"})
+    until(lambda: "elsewhere.example" in wrong_name.said(), "a complaint that names the host")
+    assert not wrong_ca.deltas() and not wrong_name.deltas()
+    by_name = new_probe(None, "--watch", **{"tls-server-name": "kubernetes.default.svc"})
+    by_name.until_listed(1)
+    careless = new_probe(None, "--watch", **{"insecure-skip-tls-verify": True, "certificate-authority": None})
+    careless.until_listed(1)
+
+
+def test_a_kubeconfig_that_cannot_be_used_says_so(objects, new_probe):
+    probe = new_probe(None, user={"exec": {"command": "aws"}})
+    line = probe.until_line("error: .*")
+    assert "slipway runs no credential plugins" in line
+
+
+def test_inline_authorities_are_taken(cluster, objects, new_probe):
+    inline = base64.b64encode(pathlib.Path(cluster.ca_file).read_bytes()).decode()
+    probe = new_probe(None, "--watch", **{"certificate-authority": None, "certificate-authority-data": inline})
+    probe.until_listed(1)

@@ -1,0 +1,940 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan, sentence by sentence of its specification, on Deployments written down by hand. No
+ * answer comes unless a test gives one: what is looked at is the one decision in question.
+ */
+#include "test.h"
+
+#include <slipway/json.h>
+
+#include "plan.h"
+
+#define DEPLOYMENTS 4
+#define ANNOTATIONS 8
+
+struct subject {
+    struct sw_deployment d;
+    struct sw_label annotations[ANNOTATIONS];
+    struct sw_condition conditions[2];
+    char version[8];
+};
+
+struct fixture {
+    struct subject subjects[DEPLOYMENTS];
+    struct coord_seen_deployment seen[DEPLOYMENTS];
+    size_t count;
+    struct coordination c;
+    struct coord_seen_group group;
+    struct sw_selector *selector;
+    struct coord_snapshot snapshot;
+    struct coord_memory *memory;
+    struct sw_arena *arena;
+    struct coord_result result;
+};
+
+static const char *const names[DEPLOYMENTS] = {"d0", "d1", "d2", "d3"};
+static const char *const full[DEPLOYMENTS] = {"n/d0", "n/d1", "n/d2", "n/d3"};
+
+static void annotate(struct subject *subject, const char *key, const char *value)
+{
+    struct sw_labels *list = &subject->d.meta.annotations;
+    uint32_t i = 0;
+
+    while (i < list->count && strcmp(subject->annotations[i].key, key) < 0)
+        i++;
+    if (i < list->count && strcmp(subject->annotations[i].key, key) == 0) {
+        subject->annotations[i].value = value;
+        return;
+    }
+    assert_true(list->count < ANNOTATIONS);
+    memmove(subject->annotations + i + 1, subject->annotations + i,
+            (list->count - i) * sizeof subject->annotations[0]);
+    subject->annotations[i] = (struct sw_label){key, value};
+    list->at = subject->annotations;
+    list->count++;
+}
+
+static void set_progressing(struct subject *subject, const char *status, const char *reason,
+                            int64_t update_us)
+{
+    subject->conditions[0] = (struct sw_condition){
+        .type = "Progressing",
+        .status = status,
+        .reason = reason,
+        .message = "",
+        .last_update_us = update_us,
+    };
+    subject->d.conditions = (struct sw_conditions){subject->conditions, 1};
+}
+
+/* A new version of it, as if somebody had written it. */
+static void touch(struct subject *subject)
+{
+    static int number = 100;
+
+    snprintf(subject->version, sizeof subject->version, "%d", ++number);
+}
+
+/* Complete, marked, and held at rest. */
+static void rest(struct fixture *f, size_t i)
+{
+    struct subject *subject = &f->subjects[i];
+
+    *subject = (struct subject){
+        .d =
+            {
+                .meta = {.namespace_ = "n",
+                         .name = names[i],
+                         .uid = names[i],
+                         .resource_version = subject->version,
+                         .generation = 3,
+                         .owner_uid = ""},
+                .replicas = 2,
+                .is_paused = true,
+                .template_hash = {.low = 1},
+                .strategy = "RollingUpdate",
+                .progress_deadline_seconds = 600,
+                .observed_generation = 3,
+                .status_replicas = 2,
+                .updated_replicas = 2,
+                .ready_replicas = 2,
+                .available_replicas = 2,
+            },
+    };
+    touch(subject);
+    annotate(subject, COORD_REVISION, "4");
+    annotate(subject, SW_COORDINATED_BY, "a");
+    annotate(subject, SW_HELD_BY, "coordination/a");
+    set_progressing(subject, "Unknown", "DeploymentPaused", 0);
+    f->seen[i] = (struct coord_seen_deployment){&subject->d, SW_VERDICT_FREE, "", ""};
+    if (f->count <= i)
+        f->count = i + 1;
+}
+
+/* Held, and with a new template. */
+static void wait_(struct fixture *f, size_t i)
+{
+    rest(f, i);
+    f->subjects[i].d.template_hash.low = 2;
+    f->subjects[i].d.updated_replicas = 0;
+}
+
+static void strip(struct subject *subject, const char *key)
+{
+    struct sw_labels *list = &subject->d.meta.annotations;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(subject->annotations[i].key, key) == 0) {
+            memmove(subject->annotations + i, subject->annotations + i + 1,
+                    (list->count - i - 1) * sizeof subject->annotations[0]);
+            list->count--;
+            return;
+        }
+}
+
+/* Released, and in the middle of its rollout. */
+static void roll(struct fixture *f, size_t i)
+{
+    struct subject *subject = &f->subjects[i];
+
+    wait_(f, i);
+    subject->d.is_paused = false;
+    subject->d.updated_replicas = 1;
+    strip(subject, SW_HELD_BY);
+    annotate(subject, SW_RELEASED_BY, "coordination/a");
+    set_progressing(subject, "True", "ReplicaSetUpdated", f->snapshot.wall_us);
+}
+
+static void finish(struct fixture *f, size_t i)
+{
+    struct subject *subject = &f->subjects[i];
+
+    subject->d.updated_replicas = 2;
+    set_progressing(subject, "True", "NewReplicaSetAvailable", f->snapshot.wall_us);
+    touch(subject);
+}
+
+static void set_active(struct fixture *f, size_t i)
+{
+    f->c.active_deployment = full[i];
+    f->c.active_deployments = (struct sw_strings){&full[i], 1};
+}
+
+static struct fixture *fixture_new(void)
+{
+    struct fixture *f = test_calloc(1, sizeof *f);
+    char why[256];
+
+    f->arena = sw_arena_new(0);
+    f->memory = coord_memory_new();
+    f->c = (struct coordination){
+        .meta = {.namespace_ = "n",
+                 .name = "a",
+                 .uid = "u",
+                 .resource_version = "9",
+                 .generation = 1,
+                 .owner_uid = ""},
+        .max_active = 1,
+        .availability_guard = "",
+        .at_rest = "",
+        .failure_policy = "",
+        .active_deployment = "",
+        .observed_generation = 1,
+    };
+    assert_int_equal(sw_selector_parse_text("", &f->selector, why, sizeof why), 0);
+    f->group = (struct coord_seen_group){&f->c, f->selector, ""};
+    f->snapshot = (struct coord_snapshot){
+        .namespace_ = "n",
+        .now_ms = 1000000,
+        .wall_us = INT64_C(1700000000000000),
+        .lists = 1,
+        .groups = &f->group,
+        .group_count = 1,
+        .deployments = f->seen,
+    };
+    return f;
+}
+
+static void fixture_free(struct fixture *f)
+{
+    coord_memory_free(f->memory);
+    sw_selector_free(f->selector);
+    sw_arena_free(f->arena);
+    test_free(f);
+}
+
+static void plan(struct fixture *f)
+{
+    f->snapshot.deployment_count = f->count;
+    coord_plan(f->memory, &f->snapshot, f->arena, &f->result);
+}
+
+static const struct coord_action *action_on(const struct fixture *f, const char *name)
+{
+    for (const struct coord_action *action = f->result.actions; action; action = action->next)
+        if (strcmp(action->name, name) == 0)
+            return action;
+    return NULL;
+}
+
+static SW_NONNULL const struct coord_action *must(const struct fixture *f, const char *name)
+{
+    const struct coord_action *action = action_on(f, name);
+
+    if (!action) {
+        fail_msg("nothing is done with %s", name);
+        abort();
+    }
+    return action;
+}
+
+static void answer(struct fixture *f, const struct coord_action *action, enum sw_outcome outcome,
+                   const char *version)
+{
+    const struct coord_answer what = {outcome, "", "", version};
+
+    coord_answered(f->memory, action, &what, f->arena);
+}
+
+static void assert_hold(const struct fixture *f, const char *name, enum sw_hold_verb verb)
+{
+    const struct coord_action *action = must(f, name);
+
+    assert_int_equal(action->type, COORD_HOLD);
+    assert_int_equal(action->verb, verb);
+}
+
+/* That (b) is sent, and who is active by it ("" : nobody). */
+static const struct coord_action *assert_record(const struct fixture *f, const char *active)
+{
+    const struct coord_action *action = must(f, "a");
+
+    assert_true(action->is_record);
+    assert_string_equal(action->status->active_count > 0 ? action->status->active[0] : "", active);
+    assert_int_equal(action->status->turn, f->c.turn + 1);
+    return action;
+}
+
+static void assert_no_record(const struct fixture *f)
+{
+    const struct coord_action *action = action_on(f, "a");
+
+    assert_true(!action || !action->is_record);
+}
+
+static const struct coord_status *status_of(const struct fixture *f)
+{
+    const struct coord_action *action = must(f, "a");
+
+    assert_int_equal(action->type, COORD_STATUS);
+    return action->status;
+}
+
+static void assert_condition(const struct fixture *f, const char *type, const char *status,
+                             const char *reason)
+{
+    const struct coord_status *to = status_of(f);
+    const struct sw_conditions list = {to->conditions, to->condition_count};
+    const struct sw_condition *condition = sw_condition_get(&list, type);
+
+    if (!condition) {
+        fail_msg("no condition %s", type);
+        abort();
+    }
+    assert_string_equal(condition->status, status);
+    assert_string_equal(condition->reason, reason);
+}
+
+/* ---- who is next ---- */
+
+TEST(records_the_first_in_line_before_it_is_released)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    wait_(f, 1);
+    wait_(f, 2);
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d1");
+    assert_null(action_on(f, "d1"));
+    assert_int_equal(record->status->pending, 1);
+    assert_int_equal(record->status->entries[1].position, 0);
+    assert_int_equal(record->status->entries[2].position, 1);
+    assert_string_equal(record->resource_version, "9");
+
+    set_active(f, 1);
+    f->c.turn = 1;
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    plan(f);
+    assert_hold(f, "d1", SW_HOLD_RELEASE);
+    assert_string_equal(must(f, "d1")->resource_version, f->subjects[1].version);
+    fixture_free(f);
+}
+
+TEST(records_again_when_the_chosen_one_has_changed)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d0");
+    set_active(f, 0);
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+TEST(a_new_leader_records_the_same_set_before_it_releases)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    set_active(f, 0);
+    plan(f);
+    assert_record(f, "n/d0");
+    assert_null(action_on(f, "d0"));
+    fixture_free(f);
+}
+
+TEST(waits_until_everybody_is_marked)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    strip(&f->subjects[1], SW_COORDINATED_BY);
+    plan(f);
+    assert_no_record(f);
+    assert_hold(f, "d1", SW_HOLD_MARK);
+    fixture_free(f);
+}
+
+TEST(waits_until_everybody_else_is_observed)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    f->subjects[1].d.observed_generation = 2;
+    plan(f);
+    assert_no_record(f);
+    fixture_free(f);
+}
+
+TEST(takes_the_lower_order_first)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    annotate(&f->subjects[1], SW_ORDER, "-1");
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+TEST(takes_first_whoever_had_no_turn_since_the_longest_began_to_wait)
+{
+    const struct coord_entry entries[] = {
+        {.name = "n/d0",
+         .has_pending_changes = true,
+         .position = 1,
+         .message = "",
+         .failed_template = "",
+         .started_us = 100 * INT64_C(1000000),
+         .finished_us = 150 * INT64_C(1000000),
+         .pending_since_us = 160 * INT64_C(1000000)},
+        {.name = "n/d1",
+         .has_pending_changes = true,
+         .position = 2,
+         .message = "",
+         .failed_template = "",
+         .pending_since_us = 120 * INT64_C(1000000)},
+    };
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    f->c.states = (struct sw_list){entries, 2};
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+TEST(whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever)
+{
+    const struct coord_entry entries[] = {
+        {.name = "n/d0",
+         .has_pending_changes = true,
+         .position = 1,
+         .message = "",
+         .failed_template = "",
+         .started_us = 161 * INT64_C(1000000),
+         .finished_us = 162 * INT64_C(1000000),
+         .pending_since_us = 163 * INT64_C(1000000)},
+        {.name = "n/d1",
+         .has_pending_changes = true,
+         .position = 2,
+         .message = "",
+         .failed_template = "",
+         .started_us = 159 * INT64_C(1000000),
+         .finished_us = 160 * INT64_C(1000000),
+         .pending_since_us = 160 * INT64_C(1000000)},
+    };
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    f->c.states = (struct sw_list){entries, 2};
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+TEST(passes_over_whoever_another_arbiter_holds)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    f->seen[0].others_owners = "user";
+    plan(f);
+    assert_record(f, "n/d1");
+    assert_string_equal(status_of(f)->entries[0].message, "held by user");
+    fixture_free(f);
+}
+
+TEST(leaves_a_users_pause_alone)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    assert_string_equal(status_of(f)->entries[0].message, "paused by its owner");
+    assert_int_equal(status_of(f)->pending, 0);
+    fixture_free(f);
+}
+
+TEST(activates_nobody_while_suspended)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    f->c.is_suspended = true;
+    plan(f);
+    assert_no_record(f);
+    assert_condition(f, "Progressing", "False", "Suspended");
+    fixture_free(f);
+}
+
+TEST(gives_as_many_places_as_max_active)
+{
+    struct fixture *f = fixture_new();
+
+    for (size_t i = 0; i < 3; i++)
+        wait_(f, i);
+    f->c.max_active = 2;
+    plan(f);
+    assert_int_equal(assert_record(f, "n/d0")->status->active_count, 2);
+    fixture_free(f);
+}
+
+/* ---- the guard ---- */
+
+TEST(the_guard_waits_for_an_unavailable_peer)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    f->subjects[1].d.available_replicas = 0;
+    plan(f);
+    assert_no_record(f);
+    assert_condition(f, "Degraded", "True", "PeerUnavailable");
+    assert_string_equal(must(f, "a")->remarks->reason, "RolloutHeld");
+    assert_string_equal(must(f, "a")->remarks->next->reason, "ActivationBlocked");
+    fixture_free(f);
+}
+
+TEST(the_guard_lets_the_unavailable_one_go_first)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    f->subjects[1].d.available_replicas = 0;
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+TEST(the_guard_can_be_turned_off)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    f->subjects[1].d.available_replicas = 0;
+    f->c.availability_guard = "Off";
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+/* ---- what is no rollout ---- */
+
+TEST(a_lost_pod_takes_no_turn)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    f->subjects[0].d.available_replicas = 1;
+    plan(f);
+    assert_no_record(f);
+    assert_int_equal(status_of(f)->pending, 0);
+    assert_false(status_of(f)->entries[0].has_pending_changes);
+    fixture_free(f);
+}
+
+TEST(scaling_takes_no_turn)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    plan(f);
+    f->subjects[0].d.replicas = 5;
+    f->subjects[0].d.meta.generation = 4;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_no_record(f);
+    fixture_free(f);
+}
+
+TEST(nothing_is_held_at_zero)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    f->subjects[0].d.replicas = f->subjects[0].d.status_replicas = 0;
+    f->subjects[0].d.updated_replicas = f->subjects[0].d.available_replicas = 0;
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FREE);
+    fixture_free(f);
+}
+
+TEST(a_copied_revision_is_new_after_ten_seconds_without_pods)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    f->subjects[0].d.status_replicas = f->subjects[0].d.updated_replicas = 0;
+    f->subjects[0].d.available_replicas = 0;
+    plan(f);
+    assert_no_record(f);
+    assert_int_equal(f->result.look_again_ms, 10000);
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    f->c.meta.resource_version = "10";
+    f->snapshot.now_ms += 10000;
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+/* ---- the turn ---- */
+
+TEST(takes_back_and_records_and_releases_the_next)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    f->c.meta.resource_version = "10";
+    finish(f, 0);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    assert_null(action_on(f, "d1"));
+    const struct coord_action *taken = must(f, "d0");
+
+    /* Taken back; that it is not observed yet does not matter. */
+    rest(f, 0);
+    f->subjects[0].d.template_hash.low = 2;
+    f->subjects[0].d.meta.generation = 4;
+    answer(f, taken, SW_OK, f->subjects[0].version);
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+TEST(waits_min_ready_seconds_from_the_completion)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.min_ready_seconds = 30;
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    finish(f, 0);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_int_equal(f->result.look_again_ms, 30000);
+    f->snapshot.now_ms += 30000;
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+TEST(scaling_does_not_start_the_wait_again)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.min_ready_seconds = 30;
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    finish(f, 0);
+    plan(f);
+    f->snapshot.now_ms += 20000;
+    f->subjects[0].d.replicas = 3;
+    f->subjects[0].d.meta.generation = 4;
+    touch(&f->subjects[0]);
+    plan(f);
+    f->subjects[0].d.replicas = 2;
+    f->subjects[0].d.meta.generation = f->subjects[0].d.observed_generation = 5;
+    touch(&f->subjects[0]);
+    f->snapshot.now_ms += 10000;
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+TEST(after_a_restart_the_wait_counts_from_what_the_controller_says)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.min_ready_seconds = 30;
+    roll(f, 0);
+    finish(f, 0);
+    set_progressing(&f->subjects[0], "True", "NewReplicaSetAvailable",
+                    f->snapshot.wall_us - 25 * INT64_C(1000000));
+    set_active(f, 0);
+    plan(f);
+    assert_int_equal(f->result.look_again_ms, 5000);
+    fixture_free(f);
+}
+
+TEST(rests_running_where_the_coordination_says_so)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.at_rest = "Running";
+    roll(f, 0);
+    finish(f, 0);
+    set_active(f, 0);
+    rest(f, 1);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_TAKE_BACK);
+    assert_hold(f, "d1", SW_HOLD_FREE);
+    fixture_free(f);
+}
+
+TEST(asks_the_server_whether_the_active_one_is_gone)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    set_active(f, 1);
+    plan(f);
+    assert_int_equal(must(f, "d1")->type, COORD_GET_DEPLOYMENT);
+    assert_no_record(f);
+    answer(f, must(f, "d1"), SW_NOT_FOUND, "");
+    plan(f);
+    assert_record(f, "");
+    fixture_free(f);
+}
+
+TEST(says_that_the_active_one_is_paused_by_its_owner)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    f->subjects[0].d.is_paused = true;
+    set_active(f, 0);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_condition(f, "Degraded", "True", "PausedByUser");
+    fixture_free(f);
+}
+
+/* ---- found rolling ---- */
+
+TEST(pauses_what_is_found_rolling_while_another_is_active)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    roll(f, 1);
+    strip(&f->subjects[1], SW_RELEASED_BY);
+    set_active(f, 0);
+    plan(f);
+    assert_hold(f, "d1", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+TEST(what_is_found_rolling_becomes_active_if_a_place_is_free)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    roll(f, 1);
+    strip(&f->subjects[1], SW_RELEASED_BY);
+    plan(f);
+    assert_null(action_on(f, "d1"));
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+/* ---- failure ---- */
+
+TEST(stop_keeps_the_turn_of_one_that_has_failed)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
+    set_active(f, 0);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    fixture_free(f);
+}
+
+TEST(skip_writes_down_the_failed_template_before_it_holds)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.failure_policy = "Skip";
+    roll(f, 0);
+    wait_(f, 1);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
+    set_active(f, 0);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    const struct coord_action *written = must(f, "a");
+    assert_false(written->is_record);
+    assert_int_equal(strlen(written->status->entries[0].failed_template), 32);
+
+    f->c.states = (struct sw_list){written->status->entries, written->status->entry_count};
+    f->c.meta.resource_version = "10";
+    answer(f, written, SW_OK, "10");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+TEST(has_a_deadline_of_its_own)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    assert_int_equal(f->result.look_again_ms, 600000);
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    f->c.meta.resource_version = "10";
+    f->snapshot.now_ms += 600000;
+    plan(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    fixture_free(f);
+}
+
+/* ---- who selects nothing, and who is gone ---- */
+
+TEST(an_invalid_selector_is_reported)
+{
+    struct fixture *f = fixture_new();
+
+    f->group.selector = NULL;
+    f->group.selector_error = "is absent, so nothing is selected";
+    plan(f);
+    assert_condition(f, "Degraded", "True", "InvalidSelector");
+    fixture_free(f);
+}
+
+TEST(members_of_a_deleted_coordination_are_freed_one_at_a_time)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    wait_(f, 1);
+    wait_(f, 2);
+    f->snapshot.group_count = 0;
+    coord_saw_deleted(f->memory, "a");
+    plan(f);
+    for (size_t i = 0; i < 3; i++)
+        assert_hold(f, names[i], SW_HOLD_FENCE);
+    for (size_t i = 0; i < 3; i++)
+        answer(f, must(f, names[i]), SW_OK, "");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FREE);
+    assert_null(action_on(f, "d1"));
+    answer(f, must(f, "d0"), SW_OK, "");
+    rest(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    strip(&f->subjects[0], SW_COORDINATED_BY);
+    f->subjects[0].d.is_paused = false;
+    plan(f);
+    assert_hold(f, "d1", SW_HOLD_RELEASE);
+    assert_null(action_on(f, "d2"));
+    fixture_free(f);
+}
+
+TEST(a_coordination_missing_in_one_list_is_not_gone)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    f->snapshot.group_count = 0;
+    plan(f);
+    assert_null(f->result.actions);
+    assert_int_equal(f->result.look_again_ms, 30000);
+    f->snapshot.now_ms += 30000;
+    f->snapshot.list_age_ms = 30000;
+    plan(f);
+    assert_true(f->result.wants_relist);
+    f->snapshot.lists++;
+    f->snapshot.list_age_ms = 0;
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FENCE);
+    fixture_free(f);
+}
+
+TEST(what_the_reference_has_paused_is_taken_over_first)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    f->c.observed_generation = 0;
+    f->c.deployments = (struct sw_strings){full, 1};
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_ADOPT);
+    assert_null(action_on(f, "a"));
+    fixture_free(f);
+}
+
+/* ---- the status ---- */
+
+TEST(an_absent_active_deployment_is_deleted_from_the_status)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    plan(f);
+    set_active(f, 0);
+    const struct sw_json *patch = coord_status_patch(f->arena, status_of(f), &f->c);
+    const struct sw_json *status = sw_json_get(patch, "status");
+    assert_int_equal(sw_json_type(sw_json_get(status, "activeDeployment")), SW_JSON_NULL);
+    assert_int_equal(sw_json_size(sw_json_get(status, "deploymentStates")), 1);
+    assert_int_equal(sw_json_size(sw_json_get(status, "conditions")), 3);
+    assert_null(sw_json_get(status, "truncated"));
+    fixture_free(f);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CASE("plan", records_the_first_in_line_before_it_is_released),
+        CASE("plan", records_again_when_the_chosen_one_has_changed),
+        CASE("plan", a_new_leader_records_the_same_set_before_it_releases),
+        CASE("plan", waits_until_everybody_is_marked),
+        CASE("plan", waits_until_everybody_else_is_observed),
+        CASE("plan", takes_the_lower_order_first),
+        CASE("plan", takes_first_whoever_had_no_turn_since_the_longest_began_to_wait),
+        CASE("plan", whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever),
+        CASE("plan", passes_over_whoever_another_arbiter_holds),
+        CASE("plan", leaves_a_users_pause_alone),
+        CASE("plan", activates_nobody_while_suspended),
+        CASE("plan", gives_as_many_places_as_max_active),
+        CASE("plan", the_guard_waits_for_an_unavailable_peer),
+        CASE("plan", the_guard_lets_the_unavailable_one_go_first),
+        CASE("plan", the_guard_can_be_turned_off),
+        CASE("plan", a_lost_pod_takes_no_turn),
+        CASE("plan", scaling_takes_no_turn),
+        CASE("plan", nothing_is_held_at_zero),
+        CASE("plan", a_copied_revision_is_new_after_ten_seconds_without_pods),
+        CASE("plan", takes_back_and_records_and_releases_the_next),
+        CASE("plan", waits_min_ready_seconds_from_the_completion),
+        CASE("plan", scaling_does_not_start_the_wait_again),
+        CASE("plan", after_a_restart_the_wait_counts_from_what_the_controller_says),
+        CASE("plan", rests_running_where_the_coordination_says_so),
+        CASE("plan", asks_the_server_whether_the_active_one_is_gone),
+        CASE("plan", says_that_the_active_one_is_paused_by_its_owner),
+        CASE("plan", pauses_what_is_found_rolling_while_another_is_active),
+        CASE("plan", what_is_found_rolling_becomes_active_if_a_place_is_free),
+        CASE("plan", stop_keeps_the_turn_of_one_that_has_failed),
+        CASE("plan", skip_writes_down_the_failed_template_before_it_holds),
+        CASE("plan", has_a_deadline_of_its_own),
+        CASE("plan", an_invalid_selector_is_reported),
+        CASE("plan", members_of_a_deleted_coordination_are_freed_one_at_a_time),
+        CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
+        CASE("plan", what_the_reference_has_paused_is_taken_over_first),
+        CASE("plan", an_absent_active_deployment_is_deleted_from_the_status),
+    };
+
+    return RUN(tests);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Letting go of everything: what is patched, and what the table says.
+ */
+#include "runtime/release_all.h"
+
+#include <slipway/arena.h>
+#include <slipway/json.h>
+
+#include "base/buf.h"
+#include "base/metrics.h"
+#include "kube/client.h"
+
+#include "../kube/fake_transport.h"
+#include "../test.h"
+
+struct releaser {
+    struct sw_loop *loop;
+    struct fake_transport *transport;
+    struct sw_metrics *metrics;
+    struct fake_log log;
+    struct sw_client *client;
+    struct sw_buf out;
+    unsigned done;
+    struct sw_release_all_result result;
+};
+
+static void on_done(void *arg, const struct sw_release_all_result *result)
+{
+    struct releaser *r = arg;
+
+    r->done++;
+    r->result = *result;
+}
+
+static struct releaser *begin(struct sw_release_all_options options)
+{
+    struct releaser *r = calloc(1, sizeof(*r));
+
+    r->loop = sw_loop_virtual_new(0, 1);
+    r->transport = fake_transport_new(r->loop);
+    r->metrics = sw_metrics_new();
+    fake_log_init(&r->log, r->loop);
+    r->client = sw_client_new(r->loop, &r->transport->base, &(struct sw_client_options){0},
+                              r->metrics, &r->log.log);
+    sw_buf_init(&r->out, SIZE_MAX);
+    sw_release_all(r->loop, r->client, &options, &r->out, on_done, r);
+    assert_int_equal(r->done, 0);
+    sw_loop_virtual_advance(r->loop, 0);
+    return r;
+}
+
+static void end(struct releaser *r)
+{
+    assert_int_equal(r->done, 1);
+    assert_int_equal(fake_open_count(r->transport), 0);
+    sw_client_free(r->client);
+    fake_transport_free(r->transport);
+    sw_metrics_free(r->metrics);
+    fake_log_done(&r->log);
+    sw_buf_done(&r->out);
+    assert_int_equal(sw_loop_close(r->loop), 0);
+    free(r);
+}
+
+static const char *deployment(const char *name, const char *version, const char *annotations,
+                              const char *spec)
+{
+    static char texts[8][1024];
+    static unsigned at;
+    char *text = texts[at++ % 8];
+
+    snprintf(
+        text, 1024,
+        "{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"%s\","
+        "\"namespace\":\"shop\",\"uid\":\"u-%s\",\"resourceVersion\":\"%s\",\"annotations\":{%s}},"
+        "\"spec\":{%s}}",
+        name, name, version, annotations, spec);
+    return text;
+}
+
+static const char *list(const char *next, const char *items)
+{
+    static char text[16384];
+
+    snprintf(text, sizeof(text),
+             "{\"kind\":\"DeploymentList\",\"apiVersion\":\"apps/v1\",\"metadata\":{"
+             "\"resourceVersion\":\"10\",\"continue\":\"%s\"},\"items\":[%s]}",
+             next, items);
+    return text;
+}
+
+#define HELD                                                                           \
+    "\"slipway.dev/held-by\":\"coordination/x\",\"slipway.dev/coordinated-by\":\"x\"," \
+    "\"slipway.dev/order\":\"3\""
+#define PAUSED "\"paused\":true"
+
+static struct fake_request *the_list(struct releaser *r)
+{
+    return fake_the(r->transport, "/deployments?limit=500");
+}
+
+TEST(resumes_what_slipway_paused_and_nothing_else)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s,%s", deployment("held", "1", HELD, PAUSED),
+             deployment("users", "2", "\"slipway.dev/coordinated-by\":\"x\"", PAUSED),
+             deployment("free", "3", "\"slipway.dev/order\":\"1\"", ""));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    struct fake_request *held = fake_the(r->transport, "/deployments/held");
+    assert_string_equal(held->method, "PATCH");
+    assert_string_equal(held->content_type, "application/merge-patch+json");
+    assert_string_equal(held->target,
+                        "/apis/apps/v1/namespaces/shop/deployments/held?fieldManager=slipway");
+    assert_string_equal(held->body,
+                        "{\"metadata\":{\"annotations\":{\"slipway.dev/held-by\":null,"
+                        "\"slipway.dev/coordinated-by\":null},\"resourceVersion\":\"1\"},"
+                        "\"spec\":{\"paused\":false}}");
+    struct fake_request *users = fake_the(r->transport, "/deployments/users");
+    assert_string_equal(users->body, "{\"metadata\":{\"annotations\":{"
+                                     "\"slipway.dev/coordinated-by\":null},"
+                                     "\"resourceVersion\":\"2\"}}");
+    fake_answer(held, 200, NULL, deployment("held", "11", "\"slipway.dev/order\":\"3\"", ""));
+    fake_answer(users, 200, NULL, deployment("users", "12", "", PAUSED));
+    assert_string_equal(r->out.bytes, "NAMESPACE  DEPLOYMENT  HELD BY         RESULT\n"
+                                      "shop       held        coordination/x  resumed\n"
+                                      "shop       users       -               annotations removed\n"
+                                      "done: 1 resumed, 1 unmarked, 0 failed\n");
+    assert_true(r->result.is_list_complete);
+    end(r);
+}
+
+TEST(shows_what_it_would_do_without_doing_it)
+{
+    struct releaser *r = begin((struct sw_release_all_options){.is_dry_run = true});
+
+    fake_answer(the_list(r), 200, NULL, list("", deployment("held", "1", HELD, PAUSED)));
+    assert_string_equal(r->out.bytes, "NAMESPACE  DEPLOYMENT  HELD BY         RESULT\n"
+                                      "shop       held        coordination/x  would be resumed\n"
+                                      "would be: 1 resumed, 0 unmarked, 0 failed\n");
+    end(r);
+}
+
+TEST(decides_anew_when_the_deployment_has_changed)
+{
+    struct releaser *r = begin((struct sw_release_all_options){.namespace_ = "shop"});
+
+    fake_answer(fake_the(r->transport, "/namespaces/shop/deployments?limit=500"), 200, NULL,
+                list("", deployment("held", "1", HELD, PAUSED)));
+    fake_answer(fake_the(r->transport, "/deployments/held"), 409, NULL, "{}");
+    struct fake_request *get = fake_the(r->transport, "/deployments/held");
+    assert_string_equal(get->method, "GET");
+    fake_answer(get, 200, NULL, deployment("held", "5", HELD, PAUSED));
+    struct fake_request *again = fake_the(r->transport, "/deployments/held");
+    assert_non_null(strstr(again->body, "\"resourceVersion\":\"5\""));
+    fake_answer(again, 200, NULL, deployment("held", "6", "", ""));
+    assert_int_equal(r->result.resumed, 1);
+    assert_int_equal(r->result.failed, 0);
+    end(r);
+}
+
+TEST(says_who_holds_again_and_what_was_refused)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s,%s", deployment("a", "1", HELD, PAUSED),
+             deployment("b", "2", HELD, PAUSED), deployment("c", "3", HELD, PAUSED));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    fake_answer(fake_the(r->transport, "/deployments/a"), 200, NULL,
+                deployment("a", "11", HELD, PAUSED));
+    fake_answer(fake_the(r->transport, "/deployments/b"), 403, NULL,
+                "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"you may "
+                "not\"}");
+    fake_answer(fake_the(r->transport, "/deployments/c"), 404, NULL,
+                "{\"kind\":\"Status\",\"code\":404,\"reason\":\"NotFound\",\"message\":\"\"}");
+    assert_non_null(strstr(r->out.bytes, "failed: held again at once: slipway still runs"));
+    assert_non_null(strstr(r->out.bytes, "failed: you may not"));
+    assert_non_null(strstr(r->out.bytes, "deleted meanwhile"));
+    assert_int_equal(r->result.failed, 2);
+    end(r);
+}
+
+TEST(reads_all_pages_and_begins_anew_when_a_page_has_expired)
+{
+    struct releaser *r = begin((struct sw_release_all_options){.is_dry_run = true});
+
+    fake_answer(the_list(r), 200, NULL, list("a token", deployment("a", "1", HELD, PAUSED)));
+    fake_answer(fake_the(r->transport, "continue=a%20token"), 410, NULL, "{}");
+    fake_answer(the_list(r), 200, NULL, list("next", deployment("a", "1", HELD, PAUSED)));
+    fake_answer(fake_the(r->transport, "continue=next"), 200, NULL,
+                list("", deployment("b", "1", HELD, PAUSED)));
+    assert_int_equal(r->result.resumed, 2);
+    end(r);
+}
+
+TEST(says_why_there_is_no_list)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+
+    fake_answer(
+        the_list(r), 403, NULL,
+        "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":\"deployments "
+        "is forbidden\"}");
+    assert_false(r->result.is_list_complete);
+    assert_string_equal(r->out.bytes, "cannot list Deployments: 403 deployments is forbidden\n");
+    end(r);
+}
+
+TEST(says_so_where_nothing_is_held)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_string_equal(r->out.bytes, "slipway holds nothing here\n");
+    end(r);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CASE("release-all", resumes_what_slipway_paused_and_nothing_else),
+        CASE("release-all", shows_what_it_would_do_without_doing_it),
+        CASE("release-all", decides_anew_when_the_deployment_has_changed),
+        CASE("release-all", says_who_holds_again_and_what_was_refused),
+        CASE("release-all", reads_all_pages_and_begins_anew_when_a_page_has_expired),
+        CASE("release-all", says_why_there_is_no_list),
+        CASE("release-all", says_so_where_nothing_is_held),
+    };
+    return RUN(tests);
+}

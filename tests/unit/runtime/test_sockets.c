@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sockets of the process, over real connections on 127.0.0.1: webhook with certificates that
+ * come late and change, probes and metrics.
+ */
+#include <slipway/admission.h>
+#include <slipway/watch.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/metrics.h"
+#include "base/util.h"
+#include "net/http_client.h"
+#include "net/tls.h"
+#include "runtime/endpoints.h"
+#include "runtime/health.h"
+#include "runtime/webhook.h"
+
+#include "../test.h"
+#include "fixture.h"
+
+/* ---- a client that waits ---- */
+
+struct asked {
+    struct sw_loop *loop;
+    struct sw_http_client *client;
+    int status, code;
+    char body[65536];
+    char connection[32];
+    bool is_done;
+};
+
+static void on_head(void *arg, const struct sw_http_head *head)
+{
+    struct asked *a = arg;
+    const char *connection = sw_http_field_get(&head->fields, "Connection");
+
+    a->status = head->status;
+    snprintf(a->connection, sizeof(a->connection), "%s", connection ? connection : "");
+}
+
+static void on_body(void *arg, const char *bytes, size_t len)
+{
+    struct asked *a = arg;
+
+    strncat(a->body, bytes, len);
+}
+
+static void on_end(void *arg, int code, const struct sw_error *error)
+{
+    struct asked *a = arg;
+
+    (void)error;
+    a->code = code;
+    a->is_done = true;
+}
+
+/* Each step of a test is a function that the loop calls when the one before has come true. */
+struct script {
+    struct sw_loop *loop;
+    struct sw_metrics *metrics;
+    struct sw_log log;
+    struct sw_timer tick;
+    size_t at;
+    bool (*const *steps)(struct script *s); /* true: done, on to the next; NULL: the end */
+    struct asked asked;
+    struct sw_webhook *webhook;
+    struct sw_endpoints *endpoints;
+    struct sw_health health;
+    struct fake_transport *transport;
+    struct sw_core *core;
+    struct made_up made_up;
+    char *folder;
+};
+
+static void finish(struct script *s);
+
+static void tick(struct sw_timer *timer)
+{
+    struct script *s = container_of(timer, struct script, tick);
+
+    if (s->steps[s->at](s))
+        s->at++;
+    if (s->steps[s->at])
+        sw_timer_start(timer, 2);
+    else
+        finish(s);
+}
+
+static void close_client(struct script *s)
+{
+    sw_http_client_close(s->asked.client);
+    s->asked.client = NULL;
+}
+
+static void finish(struct script *s)
+{
+    close_client(s);
+    sw_webhook_close(s->webhook);
+    sw_endpoints_close(s->endpoints);
+    s->core = sw_core_free(s->core);
+}
+
+static void run(struct script *s, bool (*const *steps)(struct script *s))
+{
+    s->steps = steps;
+    assert_int_equal(sw_loop_open(&s->loop), 0);
+    s->metrics = sw_metrics_new();
+    s->folder = test_folder_new();
+    sw_timer_init(&s->tick, s->loop, tick);
+    sw_timer_start(&s->tick, 0);
+    sw_loop_run(s->loop);
+    if (s->transport)
+        fake_transport_free(s->transport);
+    sw_metrics_free(s->metrics);
+    test_folder_done(s->folder);
+    assert_int_equal(sw_loop_close(s->loop), 0);
+}
+
+/* Trusts the certificate of that name; NULL: plain. */
+static void connect_to(struct script *s, uint16_t port, const char *certificate)
+{
+    struct sw_http_client_options options = {.host = "127.0.0.1", .port = port};
+    SW_AUTO(char, sw_free) path = NULL;
+    SW_AUTO(char, sw_free) pem = NULL;
+    struct sw_error error = {0};
+    size_t len;
+
+    close_client(s);
+    if (certificate) {
+        path = sw_asprintf("%s/webhook/%s.crt", getenv("TEST_DATA"), certificate);
+        assert_int_equal(sw_file_read(path, 65536, &pem, &len, &error), 0);
+        struct sw_tls_client_options tls = {.ca_pem = pem};
+        assert_int_equal(sw_tls_client_config_new(&tls, &options.tls, &error), 0);
+    }
+    assert_int_equal(sw_http_client_open(s->loop, &options, &s->log, &s->asked.client), 0);
+    sw_tls_config_unref(options.tls);
+}
+
+static void ask(struct script *s, const char *method, const char *target, const char *body)
+{
+    static const struct sw_http_exchange_events events = {on_head, on_body, on_end};
+    static const struct sw_http_field json = {"Content-Type", "application/json"};
+    struct sw_http_request request = {
+        .method = method,
+        .target = target,
+        .fields = &json,
+        .field_count = 1,
+        .body = body,
+        .body_len = body ? strlen(body) : 0,
+    };
+    struct sw_http_exchange *exchange;
+
+    s->asked.is_done = false;
+    s->asked.body[0] = '\0';
+    s->asked.status = 0;
+    assert_int_equal(sw_http_send(s->asked.client, &request, &events, &s->asked, &exchange), 0);
+}
+
+/* ---- the webhook ---- */
+
+static void review(struct sw_instance *self, const struct sw_review *asked,
+                   struct sw_review_answer *answer)
+{
+    (void)self;
+    answer->warnings[0] = asked->object->name;
+}
+
+static int start(struct sw_instance *self, void *arg)
+{
+    struct sw_admission admission = {
+        .path = "/mutate", .kind = &sw_kind_deployment, .on_create = true, .fn = review};
+
+    (void)arg;
+    return sw_admission_register(self, &admission);
+}
+
+static bool open_webhook(struct script *s)
+{
+    struct sw_core_options options = {.username = "me"};
+    struct sw_webhook_options webhook = {.address = "127.0.0.1:0", .cert_folder = s->folder};
+    struct sw_error error = {0};
+    struct sw_buf why;
+
+    s->transport = fake_transport_new(s->loop);
+    s->core = sw_core_new(s->loop, &s->transport->base, &options, s->metrics, &s->log);
+    s->made_up = (struct made_up){.start = start};
+    assert_int_equal(sw_core_add(s->core, &module_one, &s->made_up, &error), 0);
+    sw_core_open(s->core);
+    assert_int_equal(
+        sw_webhook_open(s->loop, s->core, &webhook, s->metrics, &s->log, &s->webhook, &error), 0);
+    sw_buf_init(&why, 1000);
+    assert_false(sw_webhook_check(s->webhook, &why));
+    assert_non_null(strstr(why.bytes, "/tls.crt: no such file or directory"));
+    sw_buf_done(&why);
+    assert_int_equal(sw_webhook_port(s->webhook), 0);
+    return true;
+}
+
+static void put_file(struct script *s, const char *from, const char *to)
+{
+    SW_AUTO(char, sw_free) source = sw_asprintf("%s/webhook/%s", getenv("TEST_DATA"), from);
+    SW_AUTO(char, sw_free) target = sw_asprintf("%s/%s", s->folder, to);
+    SW_AUTO(char, sw_free) bytes = NULL;
+    size_t len;
+
+    assert_int_equal(sw_file_read(source, 65536, &bytes, &len, NULL), 0);
+    test_write_file(target, bytes, len);
+}
+
+static bool put_first_certificate(struct script *s)
+{
+    put_file(s, "one.crt", "tls.crt");
+    put_file(s, "one.key", "tls.key");
+    return true;
+}
+
+static const char create[] =
+    "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/"
+    "v1\",\"request\":{\"uid\":\"u\","
+    "\"resource\":{\"group\":\"apps\",\"version\":\"v1\",\"resource\":\"deployments\"},"
+    "\"operation\":\"CREATE\",\"namespace\":\"n\",\"object\":{\"metadata\":{\"name\":\"web\"}}}}";
+
+static bool listens(struct script *s)
+{
+    if (!sw_webhook_port(s->webhook))
+        return false;
+    connect_to(s, sw_webhook_port(s->webhook), "one");
+    ask(s, "POST", "/mutate?timeout=3s", create);
+    return true;
+}
+
+static bool is_answered(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.code, 0);
+    assert_int_equal(s->asked.status, 200);
+    assert_non_null(strstr(s->asked.body, "\"uid\":\"u\",\"allowed\":true,\"warnings\":[\"web\"]"));
+    return true;
+}
+
+/* The pair is inconsistent for a moment: the one before stays in use. */
+static bool put_second_certificate(struct script *s)
+{
+    put_file(s, "two.crt", "tls.crt");
+    put_file(s, "two.key", "tls.key");
+    return true;
+}
+
+static bool asks_with_trust_in_the_second(struct script *s)
+{
+    connect_to(s, sw_webhook_port(s->webhook), "two");
+    ask(s, "POST", "/mutate", create);
+    return true;
+}
+
+/* Until the change was seen, the handshake fails. */
+static bool is_answered_in_the_end(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    if (s->asked.code == 0)
+        return is_answered(s);
+    ask(s, "POST", "/mutate", create);
+    return false;
+}
+
+static bool asks_with_a_get(struct script *s)
+{
+    ask(s, "GET", "/mutate", NULL);
+    return true;
+}
+
+static bool is_refused_with_405(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 405);
+    return true;
+}
+
+static bool asks_while_draining(struct script *s)
+{
+    sw_webhook_drain(s->webhook);
+    ask(s, "POST", "/mutate", create);
+    return true;
+}
+
+static bool is_answered_with_close(struct script *s)
+{
+    if (!is_answered(s))
+        return false;
+    assert_string_equal(s->asked.connection, "close");
+    return true;
+}
+
+TEST(listens_when_there_is_a_certificate_and_follows_its_change)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_webhook,
+        put_first_certificate,
+        listens,
+        is_answered,
+        put_second_certificate,
+        asks_with_trust_in_the_second,
+        is_answered_in_the_end,
+        asks_with_a_get,
+        is_refused_with_405,
+        asks_while_draining,
+        is_answered_with_close,
+        NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+static bool open_webhook_on_a_taken_address(struct script *s)
+{
+    struct sw_webhook_options options = {.cert_folder = s->folder};
+    struct sw_webhook *second;
+    struct sw_error error = {0};
+    char address[32];
+
+    snprintf(address, sizeof(address), "127.0.0.1:%u", sw_webhook_port(s->webhook));
+    options.address = address;
+    assert_true(sw_webhook_open(s->loop, s->core, &options, s->metrics, &s->log, &second, &error) <
+                0);
+    assert_non_null(strstr(error.text, "--webhook-bind-address 127.0.0.1:"));
+    return true;
+}
+
+TEST(says_which_address_it_cannot_have)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_webhook, put_first_certificate,           listens,
+        is_answered,  open_webhook_on_a_taken_address, NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+/* ---- probes and metrics ---- */
+
+static bool is_never_well(void *arg, struct sw_buf *why)
+{
+    (void)arg;
+    sw_buf_puts(why, "it is a test");
+    return false;
+}
+
+static bool open_endpoints(struct script *s)
+{
+    struct sw_endpoints_options options = {"127.0.0.1:0", "0.0.0.0:0"};
+    struct sw_error error = {0};
+
+    sw_health_add(&s->health, &(struct sw_check){"never", false, is_never_well, NULL});
+    assert_int_equal(sw_endpoints_open(s->loop, &options, &s->health, s->metrics, &s->log,
+                                       &s->endpoints, &error),
+                     0);
+    connect_to(s, sw_endpoints_health_port(s->endpoints), NULL);
+    ask(s, "GET", "/healthz", NULL);
+    return true;
+}
+
+static bool is_alive(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    assert_string_equal(s->asked.body, "ok");
+    ask(s, "GET", "/readyz/never?verbose", NULL);
+    return true;
+}
+
+static bool is_not_ready(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 500);
+    assert_string_equal(s->asked.body, "[-]never failed: it is a test\nreadyz check failed\n");
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool has_no_metrics_there(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 404);
+    ask(s, "POST", "/healthz", "x");
+    return true;
+}
+
+static bool takes_no_post(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 405);
+    sw_metric_set(sw_metric_child(sw_metrics_family(s->metrics, SW_METRIC_GAUGE, "slipway_test",
+                                                    "Help.", NULL, NULL, 0),
+                                  NULL),
+                  7);
+    connect_to(s, sw_endpoints_metrics_port(s->endpoints), NULL);
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool shows_metrics(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    assert_non_null(strstr(s->asked.body, "slipway_test 7\n"));
+    return true;
+}
+
+TEST(serve_probes_and_metrics_on_their_own_addresses)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_endpoints, is_alive,      is_not_ready, has_no_metrics_there,
+        takes_no_post,  shows_metrics, NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+static bool open_none(struct script *s)
+{
+    struct sw_endpoints_options options = {"0", "0"};
+    struct sw_error error = {0};
+
+    assert_int_equal(sw_endpoints_open(s->loop, &options, &s->health, s->metrics, &s->log,
+                                       &s->endpoints, &error),
+                     0);
+    assert_int_equal(sw_endpoints_health_port(s->endpoints), 0);
+    assert_int_equal(sw_endpoints_metrics_port(s->endpoints), 0);
+    return true;
+}
+
+TEST(are_closed_where_nobody_wants_them)
+{
+    static bool (*const steps[])(struct script * s) = {open_none, NULL};
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CASE("webhook", listens_when_there_is_a_certificate_and_follows_its_change),
+        CASE("webhook", says_which_address_it_cannot_have),
+        CASE("endpoints", serve_probes_and_metrics_on_their_own_addresses),
+        CASE("endpoints", are_closed_where_nobody_wants_them),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CA and a serving certificate for a webhook on 127.0.0.1, made by openssl."""
+
+import subprocess
+
+EC_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+def make_certificate(folder):
+    """Writes ca.crt, tls.crt and tls.key into the folder (a Path); returns the CA as PEM."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def openssl(*args):
+        subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True)
+
+    openssl("req", "-x509", *EC_KEY, "-keyout", "ca.key", "-out", "ca.crt", "-days", "2", "-subj", "/CN=slipway local CA")
+    openssl("req", *EC_KEY, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=slipway")
+    (folder / "san.cnf").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth\n")
+    openssl("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.crt",
+            "-days", "2", "-extfile", "san.cnf")
+    return (folder / "ca.crt").read_bytes()

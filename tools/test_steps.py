@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds slipway and runs its tests; installs what is missing first.
 
-  ./tools/test                 everything, in the order below
+  ./tools/test                 everything; several steps run beside each other
   ./tools/test unit e2e        only these steps (and what they need)
   ./tools/test --fuzz [SEC]    the fuzz targets, 60 s each unless said otherwise
   ./tools/test --list          the steps
 
-A step prints one line when it is done. What it said in full is in build/test-logs/STEP.log; the end
+A step prints one line when it has ended. What it said in full is in build/test-logs/STEP.log; the end
 of that is shown where the step fails. The exit status is 0 only if every step passed.
 """
 
@@ -86,7 +86,7 @@ def meson_build(log, folder, *options, env=None):
 
 def meson_tests(log, folder, env=None):
     """Every TAP line is a test; a program that dies without one is a failed test as well."""
-    code = log.run("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", env=env, allow_failure=True)
+    code = log.run("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "4", env=env, allow_failure=True)
     count = Count()
     with open(TOP / folder / "meson-logs" / "testlog.json") as results:
         for line in results:
@@ -127,10 +127,15 @@ SANITIZE_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
+SANITIZED = dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize"))
+# A scenario that took too long is tried once more, since the machine may be to blame, and is counted for all to see. What
+# must never happen is never tried again.
+AGAIN = ["--reruns", "1", "--only-rerun", "TimedOut"]
+SCALE = "tests/e2e/test_scale.py"
 
 
 def step_packages(log):
-    log.run("tools/packages", "build", "test", "control-plane")
+    log.run("tools/packages", "build", "test", "control-plane", "debian13")
 
 
 def step_build(log):
@@ -145,82 +150,172 @@ def step_unit(log):
     return meson_tests(log, "build")
 
 
-def step_sanitize(log):
+def step_sanitized(log):
     meson_build(log, "build-sanitize", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized",
                 env={"CC": "clang"})
+
+
+def step_sanitize(log):
     return meson_tests(log, "build-sanitize", env=SANITIZE_ENV)
 
 
-def step_control_plane(log):
+def step_kubernetes(log):
     log.run("tools/control-plane", "build")
+
+
+def step_control_plane(log):
     return pytest(log, "tests/control-plane")
 
 
 def step_kube(log):
-    return pytest(log, "tests/kube", env=dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize")))
+    return pytest(log, "tests/kube", env=SANITIZED)
 
 
 def step_e2e(log):
-    env = dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize"))
-    scale = "tests/e2e/test_scale.py"
-    # What took too long is tried once more, since the machine may be to blame, and is counted for all to see. What must
-    # never happen is never tried again.
-    again = ["--reruns", "1", "--only-rerun", "TimedOut"]
-    count = pytest(log, "tests/e2e", "--ignore=" + scale, *again, env=env, workers=4)
-    # By itself: five thousand Deployments keep the one controller manager from all other scenes.
-    count.add(pytest(log, scale, *again, env=env))
-    return count
+    return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=SANITIZED, workers=4)
+
+
+def step_scale(log):
+    return pytest(log, SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_DIR=str(TOP / "build" / "e2e" / "scale")))
 
 
 def step_debian13(log):
     log.run("tools/debian13", "test")
 
 
-STEPS = {
-    "packages": (step_packages, [], "Debian packages that are missing"),
-    "build": (step_build, ["packages"], "gcc, every warning an error"),
-    "check": (step_check, ["packages"], "layers, banned functions, format"),
-    "unit": (step_unit, ["build"], "unit and property tests, seeds of the fuzz targets"),
-    "sanitize": (step_sanitize, ["packages"], "the same with clang under AddressSanitizer and UndefinedBehaviorSanitizer"),
-    "control-plane": (step_control_plane, ["packages"], "builds the real control plane (once, 6 minutes) and tries it"),
-    "kube": (step_kube, ["sanitize", "control-plane"], "the client against the real API server, with faults in between"),
-    "e2e": (step_e2e, ["sanitize", "control-plane"], "every scenario on the real control plane"),
-    "debian13": (step_debian13, ["packages"], "builds and unit tests in a Debian 13 root: mbedTLS 3.6, llhttp 9"),
-}
+class Step:
+    """load: how many of the machine's places it takes. Of those that could run, the one that stands first here does."""
+
+    def __init__(self, name, run, load, needs, summary):
+        self.name, self.run, self.load, self.needs, self.summary = name, run, load, needs, summary
+        self.state, self.begin, self.seconds = "waits", 0.0, 0.0
+
+    def is_done(self):
+        return self.state in ("done", "broken")
+
+
+STEPS = {step.name: step for step in (
+    Step("packages", step_packages, 3, [], "Debian packages that are missing"),
+    Step("sanitized", step_sanitized, 2, ["packages"], "clang with AddressSanitizer and UndefinedBehaviorSanitizer"),
+    Step("kubernetes", step_kubernetes, 1, ["packages"], "the real control plane (built once, 7 minutes)"),
+    Step("build", step_build, 1, ["packages"], "gcc, every warning an error"),
+    Step("e2e", step_e2e, 2, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
+    Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
+    Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
+    Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
+    Step("scale", step_scale, 2, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
+    Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
+    Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
+    Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),
+)}
+PLACES = 3  # a step that waits for real Pods leaves most of a core to others
 
 
 def with_needs(names):
     wanted = set()
 
     def want(name):
-        for need in STEPS[name][1]:
+        for need in STEPS[name].needs:
             want(need)
         wanted.add(name)
 
     for name in names:
         want(name)
-    return [name for name in STEPS if name in wanted]
+    return [step for step in STEPS.values() if step.name in wanted]
 
+
+class Board:
+    """Runs steps beside each other, and says which are at work and how each ended."""
+
+    def __init__(self, steps):
+        self.steps, self.total, self.changed = steps, Count(), threading.Condition()
+        self.is_terminal = sys.stdout.isatty()
+
+    def run(self):
+        """True if all passed."""
+        said = time.monotonic()
+        with self.changed:
+            while not all(step.is_done() for step in self.steps):
+                self.start_what_can()
+                self.changed.wait(1)
+                if self.is_terminal:
+                    print("\r\033[K" + self.at_work(), end="", flush=True)
+                elif time.monotonic() - said >= 60:
+                    said = time.monotonic()
+                    print("at work: " + self.at_work(), flush=True)
+        if self.is_terminal:
+            print("\r\033[K", end="")
+        return self.total.failed == 0
+
+    def at_work(self):
+        return ", ".join("%s %d s" % (step.name, time.monotonic() - step.begin) for step in self.steps if step.state == "runs")
+
+    def start_what_can(self):
+        free = PLACES - sum(step.load for step in self.steps if step.state == "runs")
+        for step in self.steps:
+            needs = [STEPS[need] for need in step.needs]
+            broken = [need.name for need in needs if need.state == "broken"]
+            if step.state != "waits" or not (broken or all(need.state == "done" for need in needs)):
+                continue
+            if broken:
+                step.state = "broken"
+                self.total.failed += 1
+                self.say("%-14s NOT RUN, since %s failed" % (step.name, broken[0]))
+            elif step.load <= free:
+                free -= step.load
+                step.state, step.begin = "runs", time.monotonic()
+                threading.Thread(target=self.run_step, args=(step,)).start()
+
+    def run_step(self, step):
+        log, count, why = Log(step.name), None, None
+        try:
+            count = step.run(log)
+        except (Failed, OSError, xml.etree.ElementTree.ParseError, subprocess.CalledProcessError) as error:
+            why = str(error)
+        with self.changed:
+            self.end_step(step, log, count or Count(failed=1 if why else 0), why)
+            self.changed.notify()
+
+    def end_step(self, step, log, count, why):
+        step.seconds = time.monotonic() - step.begin
+        step.state = "broken" if why else "done"
+        self.total.add(count)
+        result = why or (str(count) if count.passed or count.failed or count.skipped else "done")
+        self.say("%-14s %-56s %6.1f s  %s" % (step.name, step.summary, step.seconds, "FAILED: " + result if count.failed else result))
+        if count.failed:
+            self.say("\n%s\n\n(the end of %s)\n" % (log.tail(), log.path.relative_to(TOP)))
+
+    def say(self, text):
+        print(("\r\033[K" if self.is_terminal else "") + text, flush=True)
+
+
+def run_steps(names):
+    begin = time.monotonic()
+    board = Board(with_needs(names))
+    is_good = board.run()
+    total = board.total
+    if total.repeated:
+        print("\n%d scenarios took too long and were RUN TWICE: look for RERUN in build/test-logs" % total.repeated)
+    if total.skipped:
+        print("\n%d tests were SKIPPED: look for them in build/test-logs" % total.skipped)
+    print("\nin %d s:\n%s" % (time.monotonic() - begin, total))
+    return 0 if is_good else 1
+
+
+# ---- fuzzing ----
 
 class Ticker:
-    """Shows on a terminal that a step is still at work, and how long."""
+    """Shows on a terminal that a target is still at work, and how long."""
 
     def __init__(self, label):
         self.label, self.begin, self.stop = label, time.monotonic(), threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self):
-        period = 1 if sys.stdout.isatty() else 60
-        while not self.stop.wait(period):
-            seconds = int(time.monotonic() - self.begin)
-            if sys.stdout.isatty():
-                print("\r\033[K%s %d s" % (self.label, seconds), end="", flush=True)
-            else:
-                print("%s still at work after %d s" % (self.label.strip(), seconds), flush=True)
+        while sys.stdout.isatty() and not self.stop.wait(1):
+            print("\r\033[K%s %d s" % (self.label, time.monotonic() - self.begin), end="", flush=True)
 
     def __enter__(self):
-        if sys.stdout.isatty():
-            print(self.label, end="", flush=True)
         self.thread.start()
         return self
 
@@ -230,41 +325,6 @@ class Ticker:
         self.seconds = time.monotonic() - self.begin
         if sys.stdout.isatty():
             print("\r\033[K", end="")
-
-
-def run_step(name, total):
-    log = Log(name)
-    with Ticker("%-14s %s" % (name, STEPS[name][2])) as ticker:
-        try:
-            count = STEPS[name][0](log)
-            why = None
-        except (Failed, OSError, xml.etree.ElementTree.ParseError) as error:
-            count, why = None, str(error)
-    if count:
-        total.add(count)
-    if why:
-        total.failed += 1
-    bad = why or (count and count.failed)
-    result = why or (str(count) if count else "done")
-    print("%-14s %-60s %6.1f s  %s" % (name, STEPS[name][2][:60], ticker.seconds, "FAILED: " + result if bad else result), flush=True)
-    if bad:
-        print("\n%s\n\n(the end of %s)\n" % (log.tail(), log.path.relative_to(TOP)), flush=True)
-    return not bad
-
-
-def run_steps(names):
-    total, begin, is_good = Count(), time.monotonic(), True
-    for name in with_needs(names):
-        if not run_step(name, total):
-            is_good = False
-            if name in ("packages", "build"):
-                break
-    if total.repeated:
-        print("\n%d scenarios took too long and were RUN TWICE: look for RERUN in build/test-logs" % total.repeated)
-    if total.skipped:
-        print("\n%d tests were SKIPPED: look for them in build/test-logs" % total.skipped)
-    print("\nin %d s:\n%s" % (time.monotonic() - begin, total))
-    return 0 if is_good else 1
 
 
 def run_fuzz(seconds):
@@ -298,8 +358,8 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the steps and what they do")
     args = parser.parse_args()
     if args.list:
-        for name, (_, needs, summary) in STEPS.items():
-            print("%-14s %s%s" % (name, summary, " (after %s)" % ", ".join(needs) if needs else ""))
+        for step in STEPS.values():
+            print("%-14s %s%s" % (step.name, step.summary, " (after %s)" % ", ".join(step.needs) if step.needs else ""))
         return 0
     if args.fuzz:
         return run_fuzz(args.fuzz)

@@ -189,8 +189,7 @@ static void after_answer(struct sw_http_session *c, int rc)
     if (c->state == SW_SESSION_CLOSED) {
         sw_http_session_free_maybe(c);
     } else if (rc == -ENOBUFS) {
-        c->state = SW_SESSION_SENDING;
-        sw_http_session_set_deadline(c, s->options.body_timeout_ms);
+        sw_http_session_send_rest(c);
     } else if (rc < 0) {
         sw_http_session_close(c);
     } else {

@@ -3,10 +3,14 @@
  * The server: its listener, how many connections there may be, draining and closing. What happens
  * on a connection is in http_server_session.c.
  *
- * A connection is in one of two lists: quiet ones owe us the head of a request (in the handshake,
- * fresh, between two requests, or slow with it), active ones have a request. The one that has been
- * quiet for longest makes room where there are too many, so that a crowd of silent or slow clients
- * does not keep others out; where all are active, the next ones wait in the kernel's queue.
+ * A connection is in one of three lists. Quiet ones owe us the head of a request (in the handshake,
+ * fresh, between two requests, or slow with it) or nothing but their end; waiting ones owe us the
+ * rest of a body, or do not read their answer; active ones have a request that we work on. Where
+ * there are too many, the one that has been quiet for longest makes room, and where none is quiet
+ * the one that has been waited for longest: a crowd of silent or slow clients does not keep others
+ * out. Who is in the middle of something has some time for it before he has to go, or a burst of
+ * reviews would cut off its own beginning. Until then, and where all are active, the next ones wait
+ * in the kernel's queue.
  */
 #include "net/http_server.h"
 
@@ -19,11 +23,19 @@
 
 #include <slipway/arena.h>
 
-#define MAX_CONNECTIONS_DEFAULT 1024
+/*
+ * An API server keeps up to 25 idle connections to a webhook (Go's default for a host in client-go)
+ * and opens more only while that many reviews are under way: three servers and their bursts fit.
+ * With mbedTLS 2.28, which never gives its two buffers of 17 KB back, 256 TLS connections hold
+ * 10 MiB; 1 024 would hold 40 MiB, more than all the rest of the process.
+ */
+#define MAX_CONNECTIONS_DEFAULT 256
 #define BODY_LIMIT_DEFAULT (UINT64_C(8) * 1024 * 1024)
 #define HEAD_TIMEOUT_DEFAULT_MS 10000
 #define BODY_TIMEOUT_DEFAULT_MS 30000
 #define IDLE_TIMEOUT_DEFAULT_MS 120000
+/* A handshake and a review take a few ms; API servers give up after 2 or 3 s. */
+#define PATIENCE_DEFAULT_MS 1000
 
 /* What the kernel has not taken yet; an answer that is larger waits in its connection. A thousand
  * clients that do not read hold 64 MiB. */
@@ -101,6 +113,11 @@ static void finish(struct sw_defer *defer)
     }
 }
 
+static void on_patience(struct sw_timer *timer)
+{
+    sw_http_server_update(container_of(timer, struct sw_http_server, patience));
+}
+
 static void on_accept(void *arg, struct sw_stream *stream)
 {
     sw_http_server_serve(arg, stream);
@@ -112,6 +129,7 @@ static void set_defaults(struct sw_http_server_options *o)
     o->body_limit_bytes = o->body_limit_bytes ? o->body_limit_bytes : BODY_LIMIT_DEFAULT;
     o->head_timeout_ms = o->head_timeout_ms ? o->head_timeout_ms : HEAD_TIMEOUT_DEFAULT_MS;
     o->body_timeout_ms = o->body_timeout_ms ? o->body_timeout_ms : BODY_TIMEOUT_DEFAULT_MS;
+    o->patience_ms = o->patience_ms ? o->patience_ms : PATIENCE_DEFAULT_MS;
     o->idle_timeout_ms = o->idle_timeout_ms ? o->idle_timeout_ms : IDLE_TIMEOUT_DEFAULT_MS;
 }
 
@@ -131,9 +149,11 @@ int sw_http_server_open(struct sw_loop *loop, const struct sw_http_server_option
     s->arg = arg;
     s->is_accepting = true;
     sw_link_init(&s->quiet);
+    sw_link_init(&s->waiting);
     sw_link_init(&s->active);
     sw_buf_init(&s->out, SIZE_MAX);
     sw_defer_init(&s->finish, loop, finish);
+    sw_timer_init(&s->patience, loop, on_patience);
     if (options->tls) {
         s->tls = sw_tls_config_ref(options->tls);
     }
@@ -156,16 +176,45 @@ void sw_http_server_close(struct sw_http_server *s, void (*fn_closed)(void *arg)
     s->fn_closed = fn_closed;
     s->closed_arg = arg;
     sw_tcp_listener_close(sw_steal(&s->listener));
-    SW_LIST_EACH (link, &s->quiet) {
-        sw_http_session_close(sw_http_session_of(link));
-    }
-    SW_LIST_EACH (link, &s->active) {
-        sw_http_session_close(sw_http_session_of(link));
+    sw_timer_stop(&s->patience);
+    struct sw_link *const lists[] = {&s->quiet, &s->waiting, &s->active};
+    for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
+        SW_LIST_EACH (link, lists[i]) {
+            sw_http_session_close(sw_http_session_of(link));
+        }
     }
     sw_http_server_update(s);
 }
 
 /* ---- connections ---- */
+
+/* Who makes room for another one; NULL: nobody. */
+static struct sw_link *first_to_go(const struct sw_http_server *s)
+{
+    struct sw_link *quiet = sw_link_first(&s->quiet), *waiting = sw_link_first(&s->waiting);
+    uint64_t now = sw_now_ms(s->loop);
+
+    if (quiet && waiting && sw_http_session_of(quiet)->spared_until_ms > now &&
+        sw_http_session_of(waiting)->spared_until_ms <= now) {
+        return waiting;
+    }
+    return quiet ? quiet : waiting;
+}
+
+/* From when on somebody may be made to go; UINT64_MAX: all are active. */
+static uint64_t room_at_ms(const struct sw_http_server *s)
+{
+    const struct sw_link *const lists[] = {&s->quiet, &s->waiting};
+    uint64_t at_ms = UINT64_MAX;
+
+    for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
+        struct sw_link *link = sw_link_first(lists[i]);
+        if (link) {
+            at_ms = SW_MIN(at_ms, sw_http_session_of(link)->spared_until_ms);
+        }
+    }
+    return at_ms;
+}
 
 void sw_http_server_update(struct sw_http_server *s)
 {
@@ -175,7 +224,11 @@ void sw_http_server_update(struct sw_http_server *s)
         }
         return;
     }
-    bool has_room = s->open < s->options.max_connections || sw_link_is_used(&s->quiet);
+    uint64_t at_ms = s->open < s->options.max_connections ? 0 : room_at_ms(s);
+    bool has_room = at_ms <= sw_now_ms(s->loop);
+    if (s->listener && !has_room && at_ms != UINT64_MAX) {
+        sw_timer_start_at(&s->patience, at_ms);
+    }
     if (s->listener && has_room != s->is_accepting) {
         s->is_accepting = has_room;
         sw_tcp_listener_set_accepting(s->listener, has_room);
@@ -188,9 +241,9 @@ void sw_http_server_serve(struct sw_http_server *s, struct sw_stream *stream)
         sw_stream_close(stream);
         return;
     }
-    struct sw_link *longest = sw_link_first(&s->quiet);
+    struct sw_link *longest = first_to_go(s);
     if (s->open >= s->options.max_connections && longest) {
-        sw_log_debug(s->log, "too many connections, closing the one that was quiet for longest",
+        sw_log_debug(s->log, "too many connections, closing the one that was waited for longest",
                      SW_INT("connections", s->open));
         sw_http_session_close(sw_http_session_of(longest));
     }

@@ -71,8 +71,12 @@ void sw_http_answer_end(struct sw_http_incoming *request, bool is_whole);
 struct sw_http_server_options {
     const char *address;       /* as sw_tcp_listen; NULL: none, see sw_http_server_serve */
     struct sw_tls_config *tls; /* a reference is taken; NULL: plain */
-    unsigned max_connections;  /* 0: 1 024; beyond it the one that owes a request for longest is
-                                  closed, else accepting waits */
+    unsigned max_connections;  /* 0: 256, which over TLS hold 10 MiB. For one more, the oldest idle
+                                  one is closed; where none is idle, the one that we have waited
+                                  for longest, for a body or for it to read its answer; where we
+                                  are to answer all, the one more waits in the kernel's queue */
+    uint64_t patience_ms; /* so long nobody is closed for one more in the middle of a handshake,
+                             a head, a body or an answer; 0: 1 000 */
     uint64_t body_limit_bytes; /* 0: 8 MiB: two objects of 3 MiB, the API server's limit, and their
                                   frame */
     uint64_t head_timeout_ms;  /* first byte to end of head; 0: 10 000 */

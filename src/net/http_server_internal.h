@@ -41,10 +41,13 @@ struct sw_http_server {
     bool is_accepting;
     bool is_draining;
     bool is_closing;
-    struct sw_link quiet;  /* connections that owe us the head of a request, longest first */
-    struct sw_link active; /* those with a request */
-    unsigned open;         /* of both lists */
-    unsigned alive;        /* and those that are closed but wait for an answer */
+    struct sw_link quiet;   /* connections that owe us the head of a request, longest first */
+    struct sw_link waiting; /* those that owe us the rest of a body, or do not read an answer */
+    struct sw_link active;  /* those with a request that we have not answered */
+    unsigned open;          /* of all three lists */
+    unsigned alive;         /* and those that are closed but wait for an answer */
+
+    struct sw_timer patience; /* until somebody may make room; only where there is none */
 
     struct sw_http_workspace *spares;
     unsigned spare_count;
@@ -93,6 +96,8 @@ struct sw_http_session {
     uint64_t due_ms;   /* 0: no limit */
     uint64_t armed_ms; /* what the timer is set to; only while it is active */
 
+    uint64_t spared_until_ms; /* so long it is not closed to make room; 0: idle */
+
     struct sw_buf held; /* received, and not for the request in hand */
     struct sw_buf out;  /* of the answer, not taken by the stream yet */
     size_t out_at;
@@ -124,6 +129,9 @@ struct sw_http_session *sw_http_session_of(struct sw_link *link);
 void sw_http_session_drain(struct sw_http_session *c);
 /* 0: none. */
 void sw_http_session_set_deadline(struct sw_http_session *c, uint64_t ms);
+/* The stream has not taken all of the answer; the client is to read. As the two below, the last
+ * thing that is done with c, unless calls is above 0: it may make room for another one. */
+void sw_http_session_send_rest(struct sw_http_session *c);
 /* Our side is done; what the client still sends is thrown away. */
 void sw_http_session_linger(struct sw_http_session *c);
 /* Everything that belongs to the last request is sent: the next one may come. */

@@ -124,6 +124,33 @@ void sw_http_session_reset(struct sw_http_session *c)
     close_with(c, sw_stream_reset);
 }
 
+static void spare(struct sw_http_session *c)
+{
+    c->spared_until_ms = sw_now_ms(c->server->loop) + c->server->options.patience_ms;
+}
+
+/* That somebody can make room may accept a connection at once, and c may be the one that goes:
+ * unless it is held, it is dead afterwards. */
+static void list_first(struct sw_http_session *c, struct sw_link *list)
+{
+    sw_link_add_first(list, &c->link);
+    sw_http_server_update(c->server);
+}
+
+static void list_last(struct sw_http_session *c, struct sw_link *list)
+{
+    sw_link_add_last(list, &c->link);
+    sw_http_server_update(c->server);
+}
+
+void sw_http_session_send_rest(struct sw_http_session *c)
+{
+    c->state = SW_SESSION_SENDING;
+    sw_http_session_set_deadline(c, c->server->options.body_timeout_ms);
+    spare(c);
+    list_last(c, &c->server->waiting);
+}
+
 void sw_http_session_linger(struct sw_http_session *c)
 {
     sw_stream_finish(c->stream);
@@ -134,6 +161,8 @@ void sw_http_session_linger(struct sw_http_session *c)
     c->state = SW_SESSION_LINGERING;
     sw_stream_set_reading(c->stream, true);
     sw_http_session_set_deadline(c, LINGER_MS);
+    c->spared_until_ms = 0;
+    list_first(c, &c->server->quiet); /* nothing is lost with it: the first to make room */
 }
 
 /* ---- between two requests ---- */
@@ -157,14 +186,12 @@ void sw_http_session_go_on(struct sw_http_session *c)
     }
     sw_http_parser_trim(c->parser);
     c->state = SW_SESSION_IDLE;
-    sw_link_add_last(&s->quiet, &c->link);
     sw_http_session_set_deadline(c, idle_ms(s));
-    if (s->open >= s->options.max_connections) {
-        sw_http_server_update(s);
-    }
     if (c->held.len > 0) {
         sw_defer_start(&c->later);
     }
+    c->spared_until_ms = 0;
+    list_last(c, &s->quiet);
 }
 
 /* ---- requests ---- */
@@ -198,23 +225,14 @@ static bool split_target(struct sw_http_incoming *r, const char *target)
     return true;
 }
 
-static void become_active(struct sw_http_session *c)
-{
-    struct sw_http_server *s = c->server;
-
-    sw_link_add_last(&s->active, &c->link);
-    if (s->open >= s->options.max_connections) {
-        sw_http_server_update(s); /* nobody may be left to make room for the next one */
-    }
-}
-
 static int on_head(void *arg, const struct sw_http_head *head)
 {
     struct sw_http_session *c = arg;
     struct sw_http_server *s = c->server;
 
     c->state = SW_SESSION_BODY;
-    become_active(c);
+    spare(c);
+    sw_link_add_last(&s->waiting, &c->link);
     c->workspace = sw_http_workspace_take(s);
     c->request = (struct sw_http_incoming){
         .method = head->method,
@@ -265,6 +283,7 @@ static void handle(struct sw_http_session *c)
     c->state = SW_SESSION_HANDLING;
     c->due_ms = 0;
     c->has_request = true;
+    list_last(c, &c->server->active);
     c->server->fn(c->server->arg, &c->request);
 }
 
@@ -311,6 +330,7 @@ static size_t consume(struct sw_http_session *c, const char *bytes, size_t len)
         if (c->state == SW_SESSION_IDLE) {
             before = SW_SESSION_IDLE;
             c->state = SW_SESSION_HEAD;
+            spare(c);
             sw_link_add_last(&c->server->quiet, &c->link); /* the last to make room */
         }
         sw_http_parser_resume(c->parser);
@@ -469,6 +489,7 @@ void sw_http_session_open(struct sw_http_server *s, struct sw_stream *stream)
     c->server = s;
     snprintf(c->peer, sizeof(c->peer), "%s", sw_stream_peer(stream));
     sw_link_init(&c->link);
+    spare(c);
     sw_link_add_last(&s->quiet, &c->link);
     s->open++;
     s->alive++;

@@ -36,6 +36,7 @@ static struct {
     struct sw_http_server *server;
     uint16_t server_port;
     unsigned max_connections;
+    uint64_t patience_ms;
     int requests;
     char order[64]; /* their paths, as far as they fit */
     int closed;
@@ -483,6 +484,7 @@ static void start_server(const char *certificate)
         .tls = certificate ? serve_as(certificate) : NULL,
         .body_limit_bytes = 2000000,
         .max_connections = w.max_connections,
+        .patience_ms = w.patience_ms,
     };
     if (sw_http_server_open(w.loop, &options, echo, NULL, &no_log, &w.server, &error)) {
         fail_msg("%s", error.text);
@@ -538,6 +540,65 @@ TEST(nginx_asks_us_and_hands_on_what_we_say)
     stop_server();
     loop_finish();
     child_end(&w.nginx);
+}
+
+/* ---- a server that is full ---- */
+
+static struct sw_http_incoming *kept;
+
+static void keep_first(void *arg, struct sw_http_incoming *r)
+{
+    if (kept) {
+        echo(arg, r);
+    } else {
+        kept = r;
+    }
+    w.requests++;
+}
+
+static int connect_and_ask(void)
+{
+    static const char request[] = "GET /length HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(w.server_port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(write(fd, request, sizeof(request) - 1), sizeof(request) - 1);
+    return fd;
+}
+
+TEST(an_answer_that_makes_room_lets_the_next_one_in)
+{
+    char text[512];
+    struct sw_error error = {0};
+    struct sw_http_server_options options = {.address = "127.0.0.1:0", .max_connections = 1};
+    loop_begin();
+    kept = NULL;
+    assert_int_equal(
+        sw_http_server_open(w.loop, &options, keep_first, NULL, &no_log, &w.server, &error), 0);
+    w.server_port = sw_http_server_port(w.server);
+    int first = connect_and_ask();
+    run_until(&w.requests, "the first request");
+    int second = connect_and_ask();
+    for (int i = 0; i < 10; i++) { /* the loop has the connection, and nobody takes it */
+        uv_run(sw_loop_uv(w.loop), UV_RUN_NOWAIT);
+    }
+    assert_int_equal(w.requests, 1);
+    w.requests = 0;
+    /* Now the first is idle, and goes while its answer is still being given. */
+    sw_http_answer_text(kept, 200, "late");
+    run_until(&w.requests, "the second request");
+    assert_int_equal(sw_http_server_connections(w.server), 1);
+    stop_server();
+    ssize_t len = read(first, text, sizeof(text) - 1);
+    assert_in_range(len, 1, sizeof(text) - 1);
+    text[len] = '\0';
+    assert_non_null(strstr(text, "\r\n\r\nlate\n"));
+    close(first);
+    close(second);
+    loop_finish();
 }
 
 static void on_child_end(void *arg)
@@ -611,6 +672,7 @@ TEST(four_hundred_sockets_are_served_at_once)
         "            assert more, got\n"
         "            got += more\n";
     loop_begin();
+    w.max_connections = 400;
     start_server(NULL);
     assert_int_equal(run_python(program), 0);
     assert_int_equal(w.requests, 1200);
@@ -646,9 +708,60 @@ TEST(accepting_waits_while_every_connection_has_a_request)
         "receive(busy[1], b'bbb')\n";
     loop_begin();
     w.max_connections = 2;
+    w.patience_ms = 10 * GUARD_MS;
     start_server(NULL);
     assert_int_equal(run_python(program), 0);
     assert_string_equal(w.order, "/a/c/b");
+    stop_server();
+    loop_finish();
+}
+
+TEST(a_burst_does_not_cut_off_its_beginning)
+{
+    static const char program[] =
+        "import sys, socket\n"
+        "address = ('127.0.0.1', int(sys.argv[1]))\n"
+        "burst = [socket.create_connection(address, 10) for _ in range(20)]\n"
+        "for s in burst:\n"
+        "    s.sendall(b'GET /length HT')\n"
+        "for s in burst:\n"
+        "    s.sendall(b'TP/1.1\\r\\nHost: a\\r\\n\\r\\n')\n"
+        "    got = b''\n"
+        "    while not got.endswith(b'GET 0\\n'):\n"
+        "        more = s.recv(4096)\n"
+        "        assert more, got\n"
+        "        got += more\n";
+    loop_begin();
+    w.max_connections = 3;
+    w.patience_ms = 10 * GUARD_MS;
+    start_server(NULL);
+    assert_int_equal(run_python(program), 0);
+    assert_int_equal(w.requests, 20);
+    stop_server();
+    loop_finish();
+}
+
+TEST(a_withheld_body_makes_room_in_the_end)
+{
+    static const char program[] =
+        "import sys, socket\n"
+        "address = ('127.0.0.1', int(sys.argv[1]))\n"
+        "slow = [socket.create_connection(address, 10) for _ in range(2)]\n"
+        "for s in slow:\n"
+        "    s.sendall(b'POST / HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 3\\r\\n'\n"
+        "              b'Expect: 100-continue\\r\\n\\r\\n')\n"
+        "    assert s.recv(4096)\n"
+        "honest = socket.create_connection(address, 10)\n"
+        "honest.sendall(b'GET /length HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n')\n"
+        "got = honest.recv(4096)\n"
+        "assert got.endswith(b'GET 0\\n'), got\n"
+        "assert slow[0].recv(1) == b''\n";
+    loop_begin();
+    w.max_connections = 2;
+    w.patience_ms = 50;
+    start_server(NULL);
+    assert_int_equal(run_python(program), 0);
+    assert_int_equal(w.requests, 1);
     stop_server();
     loop_finish();
 }
@@ -722,9 +835,12 @@ int main(void)
         CASE("http", a_port_where_nobody_listens_is_named),
         CASE("http", credentials_are_replaced_between_two_requests),
         CASE("http", nginx_asks_us_and_hands_on_what_we_say),
+        CASE("http", an_answer_that_makes_room_lets_the_next_one_in),
         CASE("http", python_asks_us),
         CASE("http", four_hundred_sockets_are_served_at_once),
         CASE("http", accepting_waits_while_every_connection_has_a_request),
+        CASE("http", a_burst_does_not_cut_off_its_beginning),
+        CASE("http", a_withheld_body_makes_room_in_the_end),
         CASE("http", a_new_certificate_is_for_new_connections),
         CASE("http", what_is_typed_into_openssl_is_answered),
     };

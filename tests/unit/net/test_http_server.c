@@ -645,9 +645,83 @@ TEST(slow_clients_do_not_keep_others_out)
     close_all();
 }
 
+TEST(one_connection_too_many_costs_the_oldest_idle_one)
+{
+    enum { MOST = 256 };
+    open_server(NULL);
+    for (int i = 0; i < MOST; i++) {
+        connect_client();
+    }
+    say(0, GET("/")); /* now 1 is the oldest */
+    assert_status(0, 200);
+    assert_int_equal(sw_http_server_connections(w.server), MOST);
+    int more = connect_client();
+    assert_ended(1, 0);
+    assert_false(w.clients[0].has_ended);
+    assert_false(w.clients[2].has_ended);
+    assert_int_equal(sw_http_server_connections(w.server), MOST);
+    say(more, GET("/"));
+    assert_status(more, 200);
+    close_all();
+}
+
+TEST(clients_that_withhold_a_body_do_not_keep_others_out)
+{
+    open_server(&(struct sw_http_server_options){.max_connections = 3});
+    for (int i = 0; i < 3; i++) {
+        say(connect_client(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na");
+    }
+    int honest = connect_client();
+    assert_ended(0, 0); /* had the most time */
+    say(honest, GET("/"));
+    assert_status(honest, 200);
+    say(1, "bc");
+    assert_status(1, 200);
+    close_all();
+}
+
+TEST(clients_that_do_not_end_do_not_keep_others_out)
+{
+    open_server(&(struct sw_http_server_options){.max_connections = 3});
+    int idle = connect_client();
+    for (int i = 1; i < 3; i++) {
+        say(connect_client(), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_status(i, 200);
+    }
+    int honest = connect_client();
+    assert_false(w.clients[idle].has_ended); /* of the others nothing is expected any more */
+    say(honest, GET("/"));
+    assert_status(honest, 200);
+    say(idle, GET("/"));
+    assert_status(idle, 200);
+    close_all();
+}
+
+static void answer_large(struct sw_http_incoming *r);
+
+TEST(clients_that_do_not_read_do_not_keep_others_out)
+{
+    w.limit_bytes = 100000;
+    open_server(&(struct sw_http_server_options){.max_connections = 2});
+    w.handle = answer_large;
+    for (int i = 0; i < 2; i++) {
+        sw_stream_set_reading(w.clients[connect_client()].stream, false);
+        say(i, GET("/"));
+    }
+    w.handle = echo;
+    int honest = connect_client();
+    say(honest, GET("/"));
+    assert_status(honest, 200);
+    sw_stream_set_reading(w.clients[0].stream, true);
+    sw_stream_set_reading(w.clients[1].stream, true);
+    assert_ended(0, 0);
+    assert_false(w.clients[1].has_ended);
+    close_all();
+}
+
 TEST(a_thousand_connections_are_served)
 {
-    open_server(NULL);
+    open_server(&(struct sw_http_server_options){.max_connections = 1000});
     for (int i = 0; i < 1000; i++) {
         connect_client();
     }
@@ -950,6 +1024,10 @@ int main(void)
         CASE("http server", draining_ends_connections_without_hitting_a_request),
         CASE("http server", the_longest_quiet_connection_makes_room),
         CASE("http server", slow_clients_do_not_keep_others_out),
+        CASE("http server", one_connection_too_many_costs_the_oldest_idle_one),
+        CASE("http server", clients_that_withhold_a_body_do_not_keep_others_out),
+        CASE("http server", clients_that_do_not_end_do_not_keep_others_out),
+        CASE("http server", clients_that_do_not_read_do_not_keep_others_out),
         CASE("http server", a_thousand_connections_are_served),
         CASE("http server", a_large_answer_follows_its_reader),
         CASE("http server", a_client_that_does_not_read_is_cut_off),

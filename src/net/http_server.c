@@ -14,6 +14,8 @@
  */
 #include "net/http_server.h"
 
+#include <errno.h>
+
 #include "base/error.h"
 #include "base/util.h"
 #include "net/http_server_internal.h"
@@ -31,6 +33,10 @@
  */
 #define MAX_CONNECTIONS_DEFAULT 256
 #define BODY_LIMIT_DEFAULT (UINT64_C(8) * 1024 * 1024)
+/* Of one; a review has 7 KB. Without a limit of all, clients that send all but the last byte could
+ * make us hold the largest body once for each connection. */
+#define BODIES_LIMIT_FACTOR 4
+#define BODIES_LIMIT_MIN (UINT64_C(1024) * 1024)
 #define HEAD_TIMEOUT_DEFAULT_MS 10000
 #define BODY_TIMEOUT_DEFAULT_MS 30000
 #define IDLE_TIMEOUT_DEFAULT_MS 120000
@@ -72,6 +78,7 @@ static void workspace_free(struct sw_http_workspace *w)
 
 void sw_http_workspace_give(struct sw_http_server *s, struct sw_http_workspace *w)
 {
+    s->bodies_bytes -= w->body.len;
     if (s->spare_count == SPARES_MAX) {
         workspace_free(w);
         return;
@@ -127,6 +134,9 @@ static void set_defaults(struct sw_http_server_options *o)
 {
     o->max_connections = o->max_connections ? o->max_connections : MAX_CONNECTIONS_DEFAULT;
     o->body_limit_bytes = o->body_limit_bytes ? o->body_limit_bytes : BODY_LIMIT_DEFAULT;
+    if (o->bodies_limit_bytes == 0) {
+        o->bodies_limit_bytes = SW_MAX(BODIES_LIMIT_FACTOR * o->body_limit_bytes, BODIES_LIMIT_MIN);
+    }
     o->head_timeout_ms = o->head_timeout_ms ? o->head_timeout_ms : HEAD_TIMEOUT_DEFAULT_MS;
     o->body_timeout_ms = o->body_timeout_ms ? o->body_timeout_ms : BODY_TIMEOUT_DEFAULT_MS;
     o->patience_ms = o->patience_ms ? o->patience_ms : PATIENCE_DEFAULT_MS;
@@ -249,6 +259,23 @@ void sw_http_server_serve(struct sw_http_server *s, struct sw_stream *stream)
     }
     sw_http_session_open(s, stream);
     sw_http_server_update(s);
+}
+
+int sw_http_server_count_body(struct sw_http_server *s, const struct sw_http_session *c, size_t len)
+{
+    s->bodies_bytes += len;
+    SW_LIST_EACH (link, &s->waiting) {
+        struct sw_http_session *other = sw_http_session_of(link);
+        if (s->bodies_bytes <= s->options.bodies_limit_bytes) {
+            break;
+        }
+        if (other != c && other->state == SW_SESSION_BODY) {
+            sw_log_debug(s->log, "too many bytes of bodies, closing the one received for longest",
+                         SW_STR("peer", other->peer));
+            sw_http_session_close(other);
+        }
+    }
+    return s->bodies_bytes <= s->options.bodies_limit_bytes ? 0 : -ENOBUFS;
 }
 
 void sw_http_server_drain(struct sw_http_server *s)

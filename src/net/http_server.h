@@ -79,10 +79,13 @@ struct sw_http_server_options {
                              a head, a body or an answer; 0: 1 000 */
     uint64_t body_limit_bytes; /* 0: 8 MiB: two objects of 3 MiB, the API server's limit, and their
                                   frame */
-    uint64_t head_timeout_ms;  /* first byte to end of head; 0: 10 000 */
-    uint64_t body_timeout_ms;  /* of the request, and of an answer between two signs of life of its
-                                  reader; 0: 30 000 */
-    uint64_t idle_timeout_ms;  /* between requests; 0: 120 000, above the 90 s of Go's clients */
+    uint64_t bodies_limit_bytes; /* of all requests that are being received or answered; 0: four
+                                    times the limit of one, 1 MiB at least. Beyond it the one that
+                                    has been received for longest is closed */
+    uint64_t head_timeout_ms;    /* first byte to end of head; 0: 10 000 */
+    uint64_t body_timeout_ms; /* of the request, and of an answer between two signs of life of its
+                                 reader; 0: 30 000 */
+    uint64_t idle_timeout_ms; /* between requests; 0: 120 000, above the 90 s of Go's clients */
 };
 
 int sw_http_server_open(struct sw_loop *loop, const struct sw_http_server_options *options,

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "net/http_server.h"
 
+struct sw_http_session;
 struct sw_tcp_listener;
 struct sw_tls_handshake;
 
@@ -49,6 +50,7 @@ struct sw_http_server {
 
     struct sw_timer patience; /* until somebody may make room; only where there is none */
 
+    uint64_t bodies_bytes; /* in all workspaces that are in use */
     struct sw_http_workspace *spares;
     unsigned spare_count;
     struct sw_buf out; /* where answers are put together */
@@ -62,6 +64,9 @@ struct sw_http_server {
 
 struct sw_http_workspace *sw_http_workspace_take(struct sw_http_server *server);
 void sw_http_workspace_give(struct sw_http_server *server, struct sw_http_workspace *workspace);
+/* Counts what c has received. -ENOBUFS: too much is there, and nobody else can go for it. */
+int sw_http_server_count_body(struct sw_http_server *server, const struct sw_http_session *c,
+                              size_t len);
 /* Accepts or not, by how many connections there are; frees the server after its last one. */
 void sw_http_server_update(struct sw_http_server *server);
 

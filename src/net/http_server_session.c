@@ -260,7 +260,8 @@ static int on_body(void *arg, const char *bytes, size_t len)
     struct sw_http_session *c = arg;
 
     c->owes_continue = false;
-    return sw_buf_append(&c->workspace->body, bytes, len);
+    int rc = sw_buf_append(&c->workspace->body, bytes, len);
+    return rc ? rc : sw_http_server_count_body(c->server, c, len);
 }
 
 static int on_message_end(void *arg)
@@ -294,6 +295,8 @@ static void read_failed(struct sw_http_session *c, int rc)
     }
     if (rc == -EINVAL) {
         sw_http_session_refuse(c, 400, "malformed target");
+    } else if (rc == -ENOBUFS) {
+        sw_http_session_refuse(c, 503, "too many large requests at once");
     } else {
         sw_http_session_refuse(c, sw_http_parser_refusal(c->parser), sw_http_parser_why(c->parser));
     }

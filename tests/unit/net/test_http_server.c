@@ -680,6 +680,48 @@ TEST(clients_that_withhold_a_body_do_not_keep_others_out)
     close_all();
 }
 
+TEST(bodies_are_bounded_together)
+{
+    static const char head[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
+    static char most[1000];
+    memset(most, 'x', 999);
+    open_server(&(struct sw_http_server_options){.bodies_limit_bytes = 3000});
+    for (int i = 0; i < 3; i++) {
+        say(connect_client(), head);
+        say(i, most); /* all but the last byte */
+    }
+    say(connect_client(), head);
+    assert_false(w.clients[0].has_ended);
+    say(3, most);
+    assert_ended(0, 0);
+    assert_false(w.clients[1].has_ended);
+    say(1, "x");
+    assert_status(1, 200);
+    /* What was answered does not count any more. */
+    say(connect_client(), head);
+    say(4, most);
+    assert_false(w.clients[2].has_ended);
+    w.handle = keep;
+    for (int i = 2; i < 5; i++) {
+        say(i, "x");
+    }
+    assert_int_equal(w.kept_count, 3);
+    /* The handler holds all there may be: nobody can go. */
+    say(connect_client(), head);
+    say(5, most);
+    assert_status(5, 503);
+    for (int i = 0; i < 3; i++) {
+        sw_http_answer_text(w.kept[i], 200, "x");
+        assert_status(i + 2, 200);
+    }
+    w.handle = echo;
+    say(connect_client(), head);
+    say(6, most);
+    say(6, "x");
+    assert_status(6, 200);
+    close_all();
+}
+
 TEST(clients_that_do_not_end_do_not_keep_others_out)
 {
     open_server(&(struct sw_http_server_options){.max_connections = 3});
@@ -1026,6 +1068,7 @@ int main(void)
         CASE("http server", slow_clients_do_not_keep_others_out),
         CASE("http server", one_connection_too_many_costs_the_oldest_idle_one),
         CASE("http server", clients_that_withhold_a_body_do_not_keep_others_out),
+        CASE("http server", bodies_are_bounded_together),
         CASE("http server", clients_that_do_not_end_do_not_keep_others_out),
         CASE("http server", clients_that_do_not_read_do_not_keep_others_out),
         CASE("http server", a_thousand_connections_are_served),

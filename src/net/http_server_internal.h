@@ -119,6 +119,7 @@ struct sw_http_session {
     bool is_chunked;     /* the answer in pieces */
     bool was_refused;    /* one of its writes, and on_drain is due */
     bool peer_has_ended; /* nothing more to read */
+    bool is_consuming_held;
     bool has_told_gone;
     const struct sw_http_answer_events *events; /* of the answer in pieces */
     void *events_arg;

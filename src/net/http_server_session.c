@@ -180,7 +180,7 @@ void sw_http_session_go_on(struct sw_http_session *c)
         sw_http_session_linger(c);
         return;
     }
-    if (c->peer_has_ended && c->held.len == 0) {
+    if (c->peer_has_ended && c->held.len == 0 && !c->is_consuming_held) {
         sw_http_session_close(c);
         return;
     }
@@ -407,6 +407,19 @@ static void on_drain(void *arg)
 
 static const struct sw_stream_events stream_events = {on_read, on_end, on_drain};
 
+/* What was held is used up. A request that is not whole after the client's end will never be. */
+static void go_on_reading(struct sw_http_session *c)
+{
+    bool is_reading =
+        c->state == SW_SESSION_IDLE || c->state == SW_SESSION_HEAD || c->state == SW_SESSION_BODY;
+
+    if (c->peer_has_ended && is_reading) {
+        sw_http_session_close(c);
+    } else {
+        sw_stream_set_reading(c->stream, true);
+    }
+}
+
 static void later(struct sw_defer *defer)
 {
     struct sw_http_session *c = container_of(defer, struct sw_http_session, later);
@@ -420,11 +433,13 @@ static void later(struct sw_defer *defer)
     } else if (c->state == SW_SESSION_IDLE && c->held.len > 0) {
         struct sw_buf held = c->held;
         sw_buf_init(&c->held, HELD_LIMIT_BYTES);
+        c->is_consuming_held = true;
         size_t used = consume(c, held.bytes, held.len);
+        c->is_consuming_held = false;
         if (c->state != SW_SESSION_CLOSED && used < held.len) {
             sw_buf_append(&c->held, held.bytes + used, held.len - used);
         } else if (c->state != SW_SESSION_CLOSED) {
-            sw_stream_set_reading(c->stream, true);
+            go_on_reading(c);
         }
         sw_buf_done(&held);
     }

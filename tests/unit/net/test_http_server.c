@@ -342,6 +342,22 @@ TEST(a_client_that_has_ended_its_side_gets_its_answer)
     close_all();
 }
 
+TEST(all_requests_before_the_end_are_answered)
+{
+    open_server(NULL);
+    w.handle = keep;
+    int c = connect_client();
+    say(c, GET("/1") GET("/2") GET("/3") "GET / HT");
+    sw_stream_finish(w.clients[c].stream);
+    turn();
+    w.handle = echo;
+    sw_http_answer_text(w.kept[0], 200, "x");
+    assert_heard(c, TEXT_OK(2, "x") TEXT_OK(11, "GET /2  []") TEXT_OK(11, "GET /3  []"));
+    assert_ended(c, 0); /* the last one cannot become whole */
+    assert_int_equal(sw_http_server_connections(w.server), 0);
+    close_all();
+}
+
 TEST(go_ahead_is_said_where_it_is_waited_for)
 {
     open_server(NULL);
@@ -1053,6 +1069,7 @@ int main(void)
         CASE("http server", answers_have_the_frame_that_belongs_to_them),
         CASE("http server", the_connection_ends_where_one_side_says_so),
         CASE("http server", a_client_that_has_ended_its_side_gets_its_answer),
+        CASE("http server", all_requests_before_the_end_are_answered),
         CASE("http server", go_ahead_is_said_where_it_is_waited_for),
         CASE("http server", bad_requests_are_refused_with_the_right_status),
         CASE("http server", heads_that_are_too_large_are_refused),

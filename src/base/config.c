@@ -10,6 +10,7 @@
 #include <cyaml/cyaml.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <slipway/arena.h>
@@ -83,6 +84,58 @@ void *sw_config_free(const struct cyaml_schema_value *schema, void *value)
         sw_assert(cyaml_free(&config, schema, value, 0) == CYAML_OK);
     }
     return NULL;
+}
+
+/* ---- where a key stands ---- */
+
+/* The member that the next part of the path names; *at moves behind that part. */
+static const struct sw_yaml *step(const struct sw_yaml *node, const char **at)
+{
+    bool is_index = **at == '[';
+    const char *part = *at + (**at == '.' || is_index);
+    size_t len = strcspn(part, is_index ? "]" : ".[");
+
+    *at = part + len + is_index;
+    for (const struct sw_yaml *m = node->first; m; m = m->next) {
+        bool is_it = is_index ? m->index == strtoul(part, NULL, 10)
+                              : m->key && strlen(m->key) == len && !memcmp(m->key, part, len);
+        if (is_it) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
+/* 0: not known. */
+static size_t line_of(struct sw_arena *arena, const char *path, const char *key)
+{
+    SW_AUTO(char, sw_free) text = NULL;
+    struct sw_error ignored = {0};
+    const struct sw_yaml *node = NULL;
+    size_t len, line = 0;
+
+    if (sw_file_read(path, LIMIT_BYTES, &text, &len, &ignored) ||
+        sw_yaml_parse(arena, path, text, len, &node, &ignored)) {
+        return 0;
+    }
+    while (node && *key) {
+        node = step(node, &key);
+        line = node ? node->line : line;
+    }
+    return line;
+}
+
+void sw_config_blame(const char *path, const char *key, struct sw_error *error)
+{
+    struct sw_arena *arena = sw_arena_new(0);
+    size_t line = line_of(arena, path, key);
+
+    if (line) {
+        sw_error_prefix(error, "%s:%zu: %s", path, line, key);
+    } else {
+        sw_error_prefix(error, "%s: %s", path, key);
+    }
+    sw_arena_free(arena);
 }
 
 /* ---- the three steps ---- */

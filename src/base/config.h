@@ -22,6 +22,10 @@ int sw_config_load(const char *path, const struct cyaml_schema_value *schema, vo
 int sw_config_parse(const char *name, const char *text, size_t len,
                     const struct cyaml_schema_value *schema, void **ret_value,
                     struct sw_error *error);
+/* For what no schema can say: puts "FILE:LINE: KEY: " in front of the error's text. key is a path
+ * as in the message above; where it is not in the file (any more), the line is that of the
+ * innermost mapping or list around it that is, or left out. The file is read again. */
+void sw_config_blame(const char *path, const char *key, struct sw_error *error);
 void *sw_config_free(const struct cyaml_schema_value *schema, void *value); /* returns NULL */
 
 #endif

@@ -334,8 +334,8 @@ static const char run_usage[] =
 
 static const char run_examples[] =
     "\n"
-    "Every flag but those of the last group has a key in the configuration file; the flag\n"
-    "wins. The modules that run are in the file: modules: [coordination, pausing, events].\n"
+    "Every flag but --config and those of the last group has a key in the configuration file;\n"
+    "the flag wins. The modules that run are in the file: modules: [coordination, pausing].\n"
     "\n"
     "Examples\n"
     "  from a workstation, on the cluster of the current context, without a webhook:\n"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "runtime/module_loader.h"
@@ -35,7 +36,8 @@ static int add_asked_for(struct sw_module_set *set, const struct sw_settings *se
     for (size_t i = 0; i < settings->module_count; i++) {
         int code = add(set, settings->modules[i], error);
         if (code) {
-            sw_error_prefix(error, "%s: modules[%zu]", settings->config_path, i);
+            SW_AUTO(char, sw_free) key = sw_asprintf("modules[%zu]", i);
+            sw_config_blame(settings->config_path, key, error);
             return code;
         }
     }
@@ -54,6 +56,16 @@ static int add_usual(struct sw_module_set *set, struct sw_error *error)
     return sw_error_set(error, -ENOENT,
                         "there are no modules in %s: say with --module-dir where they are",
                         set->dir);
+}
+
+static int order(struct sw_module_set *set, const struct sw_settings *settings,
+                 struct sw_error *error)
+{
+    int code = sw_module_order(set->modules, set->count, error);
+
+    if (code && settings->module_count)
+        sw_config_blame(settings->config_path, "modules", error);
+    return code;
 }
 
 static int load_configs(struct sw_module_set *set, const struct sw_settings *settings,
@@ -77,7 +89,7 @@ int sw_module_set_load(struct sw_module_set *set, const struct sw_settings *sett
     set->dir = settings->module_dir ? sw_strdup(settings->module_dir) : sw_module_default_dir();
     code = settings->module_count ? add_asked_for(set, settings, error) : add_usual(set, error);
     if (!code)
-        code = sw_module_order(set->modules, set->count, error);
+        code = order(set, settings, error);
     if (!code)
         code = load_configs(set, settings, error);
     if (code)

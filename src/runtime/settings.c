@@ -189,34 +189,78 @@ static int check_times(const struct sw_settings *s, struct sw_error *error)
     if (s->lease_duration_ms > s->renew_deadline_ms &&
         s->renew_deadline_ms * 10 > s->retry_period_ms * 12)
         return 0;
-    return sw_error_set(error, SW_E_CONFIG,
-                        "%s: leaderElection: leaseDuration must be longer than renewDeadline, and "
-                        "that longer than 1.2 times retryPeriod",
-                        s->config_path);
+    sw_error_set(error, SW_E_CONFIG,
+                 "leaseDuration must be longer than renewDeadline, and that longer than 1.2 times "
+                 "retryPeriod");
+    sw_config_blame(s->config_path, "leaderElection", error);
+    return error->code;
 }
 
-static int check_address(const char *address, enum sw_flag flag, struct sw_error *error)
+static int check_address(const char *address, struct sw_error *error)
 {
     char host[256];
     uint16_t port;
 
-    if (sw_address_is_off(address) || !sw_address_parse(address, host, &port, error))
-        return 0;
-    sw_error_prefix(error, "%s", sw_flag_name(flag));
-    return error->code;
+    return sw_address_is_off(address) ? 0 : sw_address_parse(address, host, &port, error);
 }
 
-static int check(const struct sw_settings *s, struct sw_error *error)
+/* A name becomes part of a path of the API: labels of RFC 1123, one or several. */
+static bool are_labels(const char *name, bool may_have_dots)
 {
-    int code = check_times(s, error);
+    size_t len = strcspn(name, may_have_dots ? "." : "");
+    bool is_label = len > 0 && len <= 63 && name[0] != '-' && name[len - 1] != '-' &&
+                    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") >= len;
 
-    if (!code)
-        code = check_address(s->webhook_address, SW_FLAG_WEBHOOK_ADDRESS, error);
-    if (!code)
-        code = check_address(s->health_address, SW_FLAG_HEALTH_ADDRESS, error);
-    if (!code)
-        code = check_address(s->metrics_address, SW_FLAG_METRICS_ADDRESS, error);
-    return code;
+    return is_label && (!name[len] || are_labels(name + len + 1, may_have_dots));
+}
+
+static int check_label(const char *name, struct sw_error *error)
+{
+    if (are_labels(name, false))
+        return 0;
+    return sw_error_set(error, SW_E_CONFIG,
+                        "expected a name of at most 63 lower-case letters, digits and -, got "
+                        "\"%.64s\"",
+                        name);
+}
+
+static int check_subdomain(const char *name, struct sw_error *error)
+{
+    if (strlen(name) <= 253 && are_labels(name, true))
+        return 0;
+    return sw_error_set(error, SW_E_CONFIG,
+                        "expected a name of lower-case letters, digits, - and ., got \"%.64s\"",
+                        name);
+}
+
+static int check(const struct sw_arguments *arguments, const struct sw_settings *s,
+                 struct sw_error *error)
+{
+    const struct {
+        enum sw_flag flag; /* SW_FLAG_COUNT: there is none */
+        const char *key;
+        const char *value;
+        int (*check)(const char *value, struct sw_error *error);
+    } texts[] = {
+        {SW_FLAG_NAMESPACE, "namespace", s->namespace_, check_label},
+        {SW_FLAG_LEADER_ELECTION_ID, "leaderElection.id", s->leader_election_id, check_subdomain},
+        {SW_FLAG_COUNT, "leaderElection.namespace", s->leader_election_namespace, check_label},
+        {SW_FLAG_WEBHOOK_ADDRESS, "webhook.bindAddress", s->webhook_address, check_address},
+        {SW_FLAG_HEALTH_ADDRESS, "healthProbe.bindAddress", s->health_address, check_address},
+        {SW_FLAG_METRICS_ADDRESS, "metrics.bindAddress", s->metrics_address, check_address},
+    };
+
+    for (size_t i = 0; i < SW_ARRAY_SIZE(texts); i++) {
+        enum sw_flag flag = texts[i].flag;
+        if (!texts[i].value || !texts[i].check(texts[i].value, error))
+            continue;
+        if (flag != SW_FLAG_COUNT && arguments->values[flag])
+            sw_error_prefix(error, "%s", sw_flag_name(flag));
+        else
+            sw_config_blame(s->config_path, texts[i].key, error);
+        return error->code;
+    }
+    return check_times(s, error);
 }
 
 static void choose_all(const struct sw_arguments *arguments, const struct sw_settings_file *file,
@@ -247,7 +291,7 @@ int sw_settings_load(const struct sw_arguments *arguments, struct sw_settings *r
     choose_all(arguments, s.file, &s);
     code = choose_log(arguments, s.file, &s, error);
     if (!code)
-        code = check(&s, error);
+        code = check(arguments, &s, error);
     if (code)
         sw_settings_done(&s);
     else

@@ -406,6 +406,31 @@ TEST(reads_files)
     test_folder_done(folder);
 }
 
+static void expect_blame(const char *path, const char *key, const char *wanted)
+{
+    struct sw_error error = {.text = "no"};
+    sw_config_blame(path, key, &error);
+    assert_string_equal(error.text + strlen(path), wanted);
+}
+
+TEST(blames_a_key_for_what_no_schema_says)
+{
+    char *folder = test_folder_new();
+    SW_AUTO(char, sw_free) path = sw_asprintf("%s/f", folder);
+    static const char text[] = "hook:\n  port: 1\n\n  host: h\nhooks:\n- {port: 1}\n- port: 2\n";
+    expect_blame(path, "hook.host", ": hook.host: no");
+    test_write_file(path, text, strlen(text));
+    expect_blame(path, "hook.host", ":4: hook.host: no");
+    expect_blame(path, "hooks[1].port", ":7: hooks[1].port: no");
+    expect_blame(path, "hooks[0]", ":6: hooks[0]: no");
+    expect_blame(path, "hook.none", ":2: hook.none: no"); /* what is there of it begins there */
+    expect_blame(path, "hooks[2]", ":6: hooks[2]: no");
+    expect_blame(path, "none", ": none: no");
+    test_write_file(path, "a: [", 4);
+    expect_blame(path, "a", ": a: no");
+    test_folder_done(folder);
+}
+
 /* Cut anywhere it is loaded or refused, and nothing leaks. */
 TEST(survives_a_text_cut_at_any_place)
 {
@@ -443,6 +468,7 @@ int main(void)
         CASE("config", limits_the_size),
         CASE("config", needs_nobody_to_hear_its_message),
         CASE("config", reads_files),
+        CASE("config", blames_a_key_for_what_no_schema_says),
         CASE("config", survives_a_text_cut_at_any_place),
     };
     return RUN(tests);

@@ -242,6 +242,13 @@ TEST(says_which_entry_of_the_list_is_wrong)
 
     assert_int_equal(sw_module_set_load(&set, &settings, &error), -ENOENT);
     assert_non_null(strstr(error.text, "/c/slipway.yaml: modules[1]: there is no module helo in "));
+    char *folder = test_folder_new();
+    SW_AUTO(char, sw_free) path = sw_asprintf("%s/slipway.yaml", folder);
+    static const char yaml[] = "modules:\n  - hello\n  - helo\n";
+    test_write_file(path, yaml, strlen(yaml));
+    settings.config_path = path;
+    assert_int_equal(sw_module_set_load(&set, &settings, &error), -ENOENT);
+    assert_non_null(strstr(error.text, "/slipway.yaml:3: modules[1]: there is no module helo in "));
     names[1] = "hello";
     assert_int_equal(sw_module_set_load(&set, &settings, &error), -EEXIST);
     settings.module_count = 1;
@@ -253,6 +260,7 @@ TEST(says_which_entry_of_the_list_is_wrong)
     assert_int_equal(sw_module_set_load(&set, &settings, &error), -ENOENT);
     assert_string_equal(error.text, "there are no modules in /nonexistent: say with --module-dir "
                                     "where they are");
+    test_folder_done(folder);
 }
 
 int main(void)

@@ -243,7 +243,26 @@ TEST(say_where_a_mistake_is)
     expect_mistake("leaderElection:\n  enabled: perhaps\n", "",
                    "slipway.yaml:2: leaderElection.enabled: ");
     expect_mistake("leaderElection: {leaseDuration: 5s}\n", "",
-                   "leaseDuration must be longer than renewDeadline");
+                   "slipway.yaml:1: leaderElection: leaseDuration must be longer than "
+                   "renewDeadline");
+    expect_mistake("log: {}\nwebhook:\n  bindAddress: nonsense\n", "",
+                   "slipway.yaml:3: webhook.bindAddress: address \"nonsense\": no port");
+    expect_mistake("healthProbe: {bindAddress: ':99999'}\n", "",
+                   "slipway.yaml:1: healthProbe.bindAddress: ");
+    expect_mistake("\nmetrics:\n\n  bindAddress: '[::1]'\n", "",
+                   "slipway.yaml:4: metrics.bindAddress: ");
+    expect_mistake("metrics: {bindAddress: ':1'}\n", "--metrics-bind-address x",
+                   "--metrics-bind-address: ");
+    expect_mistake("namespace: shop/../kube-system\n", "",
+                   "slipway.yaml:1: namespace: expected a name of at most 63 lower-case letters, "
+                   "digits and -, got \"shop/../kube-system\"");
+    expect_mistake("", "--namespace a.b", "--namespace: expected a name ");
+    expect_mistake("", "--namespace --leader-elect", "--namespace: expected a name ");
+    expect_mistake("leaderElection:\n  id: a..b\n", "",
+                   "slipway.yaml:2: leaderElection.id: expected a name ");
+    expect_mistake("", "--leader-election-id -a", "--leader-election-id: expected a name ");
+    expect_mistake("leaderElection:\n  namespace: Shop\n", "",
+                   "slipway.yaml:2: leaderElection.namespace: expected a name ");
     expect_mistake("", "--webhook-bind-address nonsense", "--webhook-bind-address: ");
     expect_mistake("", "--log-level loud",
                    "--log-level: expected debug, info, warn or error, got \"loud\"");

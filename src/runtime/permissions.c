@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One SelfSubjectAccessReview for each thing to do, all at once; the message when the last answer
- * has come.
+ * has come. What got none, because the API server was not there, is asked again.
  * https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
  */
 #include "runtime/permissions.h"
@@ -18,7 +18,7 @@
 #include "kube/lease.h"
 #include "runtime/core.h"
 
-enum { TEXT_LIMIT_BYTES = 4096 };
+enum { TEXT_LIMIT_BYTES = 4096, RETRY_MS = 30 * 1000 };
 
 static const char path[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -33,14 +33,16 @@ struct access {
 struct question {
     struct sw_permissions *permissions;
     struct access access;
-    struct sw_call *call; /* NULL: answered */
-    bool is_denied;
+    struct sw_call *call; /* NULL: none is under way */
+    bool is_answered, is_denied;
 };
 
 struct sw_permissions {
     struct sw_core *core;
     struct question *questions;
     size_t count, open;
+    bool is_unsaid; /* some answer said neither yes nor no */
+    struct sw_timer retry;
 };
 
 /* ---- answers ---- */
@@ -83,7 +85,9 @@ static void say(const struct sw_permissions *p)
     for (size_t i = 0; i < p->count; i++)
         if (p->questions[i].is_denied)
             put_resource(p, i, &missing);
-    if (missing.len == 0)
+    if (missing.len == 0 && p->is_unsaid)
+        sw_log_debug(log, "the API server does not say which permissions are there");
+    else if (missing.len == 0)
         sw_log_debug(log, "all permissions are there", SW_INT("checked", p->count));
     else
         sw_log_warn(log, "permissions are missing: give them to our role",
@@ -91,19 +95,41 @@ static void say(const struct sw_permissions *p)
     sw_buf_done(&missing);
 }
 
-/* An answer that says nothing (an authorizer of another kind, a time-out) is no reason to complain.
- */
-static bool is_denied(const struct sw_reply *reply)
+static bool is_answer(const struct sw_reply *reply)
+{
+    return !reply->code && reply->status < 500 && reply->status != 429 && reply->status != 401;
+}
+
+/* An answer that says nothing (an authorizer of another kind) is no reason to complain. */
+static void take_answer(struct question *question, const struct sw_reply *reply)
 {
     struct sw_arena *arena = sw_arena_new(0);
     struct sw_json *body;
-    bool is = false;
 
-    if (!reply->code && reply->status < 300 &&
-        !sw_json_parse(arena, reply->body, reply->body_len, &body, NULL))
-        is = !sw_json_get_bool(sw_json_get(body, "status"), "allowed", true);
+    question->is_answered = true;
+    if (reply->status < 300 && !sw_json_parse(arena, reply->body, reply->body_len, &body, NULL))
+        question->is_denied = !sw_json_get_bool(sw_json_get(body, "status"), "allowed", true);
+    else
+        question->permissions->is_unsaid = true;
     sw_arena_free(arena);
-    return is;
+}
+
+static bool are_all_answered(const struct sw_permissions *p)
+{
+    size_t i = 0;
+
+    while (i < p->count && p->questions[i].is_answered)
+        i++;
+    return i == p->count;
+}
+
+/* No call is under way any more. */
+static void look(struct sw_permissions *p)
+{
+    if (are_all_answered(p))
+        say(p);
+    else
+        sw_timer_start(&p->retry, RETRY_MS);
 }
 
 static void on_reply(void *arg, const struct sw_reply *reply)
@@ -112,9 +138,10 @@ static void on_reply(void *arg, const struct sw_reply *reply)
     struct sw_permissions *p = question->permissions;
 
     question->call = NULL;
-    question->is_denied = is_denied(reply);
+    if (is_answer(reply))
+        take_answer(question, reply);
     if (--p->open == 0)
-        say(p);
+        look(p);
 }
 
 /* ---- questions ---- */
@@ -219,6 +246,20 @@ static void ask(struct sw_permissions *p, struct question *question)
     sw_arena_free(arena);
 }
 
+static void ask_all(struct sw_permissions *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!p->questions[i].is_answered)
+            ask(p, &p->questions[i]);
+    if (p->open == 0)
+        look(p);
+}
+
+static void on_retry(struct sw_timer *timer)
+{
+    ask_all(container_of(timer, struct sw_permissions, retry));
+}
+
 struct sw_permissions *sw_permissions_check(struct sw_core *core)
 {
     struct sw_permissions *p = SW_NEW(struct sw_permissions);
@@ -227,8 +268,8 @@ struct sw_permissions *sw_permissions_check(struct sw_core *core)
     add_watched(p);
     add_declared(p);
     add_lease(p);
-    for (size_t i = 0; i < p->count; i++)
-        ask(p, &p->questions[i]);
+    sw_timer_init(&p->retry, core->loop, on_retry);
+    ask_all(p);
     return p;
 }
 
@@ -236,6 +277,7 @@ struct sw_permissions *sw_permissions_free(struct sw_permissions *permissions)
 {
     if (!permissions)
         return NULL;
+    sw_timer_stop(&permissions->retry);
     for (size_t i = 0; i < permissions->count; i++)
         if (permissions->questions[i].call)
             sw_call_cancel(permissions->questions[i].call);

@@ -119,12 +119,31 @@ TEST(are_not_complained_about_if_nobody_answers)
     fixture_done(&f);
 }
 
+TEST(are_asked_for_again_until_the_server_answers)
+{
+    struct fixture f;
+    struct server server = {.denied = {"\"watch\""}, .status = 500};
+
+    run(&f, &server, NULL);
+    sw_loop_virtual_advance(f.loop, 15000);
+    assert_int_equal(server.asked, 7);
+    assert_false(fake_log_has(&f.log, "permissions"));
+    server.status = 0;
+    sw_loop_virtual_advance(f.loop, 15000);
+    assert_int_equal(server.asked, 14);
+    assert_int_equal(fake_log_count(&f.log, "permissions are missing"), 1);
+    sw_loop_virtual_advance(f.loop, 60000);
+    assert_int_equal(server.asked, 14);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE("permissions", are_asked_for_what_will_be_needed),
         CASE("permissions", that_are_missing_stand_in_one_message),
         CASE("permissions", are_not_complained_about_if_nobody_answers),
+        CASE("permissions", are_asked_for_again_until_the_server_answers),
     };
     return RUN(tests);
 }

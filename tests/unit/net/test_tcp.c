@@ -18,24 +18,8 @@
 #include "base/util.h"
 #include "net/stream.h"
 #include "net/tcp_connect.h"
+#include "side.h"
 #include "test.h"
-
-enum close_when {
-    NEVER,
-    ON_READ,
-    ON_END,
-    ON_DRAIN,
-};
-
-struct side {
-    struct sw_stream *stream;
-    struct sw_buf got;
-    unsigned reads;
-    unsigned drains;
-    bool has_ended;
-    int end_code;
-    enum close_when close_when;
-};
 
 static struct {
     struct sw_loop *loop;
@@ -49,57 +33,12 @@ static struct {
 
 /* ---- the sides ---- */
 
-static void side_close(struct side *side)
-{
-    sw_stream_close(side->stream);
-    sw_stream_close(side->stream);
-    side->stream = NULL;
-}
-
-static void side_read(void *arg, const char *bytes, size_t len)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    assert_false(side->has_ended);
-    assert_true(len > 0);
-    side->reads++;
-    sw_buf_append(&side->got, bytes, len);
-    if (side->close_when == ON_READ) {
-        side_close(side);
-    }
-}
-
-static void side_end(void *arg, int code)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    assert_false(side->has_ended);
-    side->has_ended = true;
-    side->end_code = code;
-    if (side->close_when == ON_END) {
-        side_close(side);
-    }
-}
-
-static void side_drain(void *arg)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    assert_true(sw_stream_pending(side->stream) <= sw_stream_limit(side->stream) / 2);
-    side->drains++;
-    if (side->close_when == ON_DRAIN) {
-        side_close(side);
-    }
-}
-
-static const struct sw_stream_events events = {side_read, side_end, side_drain};
-
 static void accepted(void *arg, struct sw_stream *stream)
 {
     struct side *side = arg;
     assert_null(side->stream);
     side->stream = stream;
-    sw_stream_start(stream, &events, side);
+    sw_stream_start(stream, &side_events, side);
 }
 
 static void connected(void *arg, struct sw_stream *stream, const struct sw_error *error)
@@ -109,7 +48,7 @@ static void connected(void *arg, struct sw_stream *stream, const struct sw_error
     w.connect = NULL;
     if (stream) {
         side->stream = stream;
-        sw_stream_start(stream, &events, side);
+        sw_stream_start(stream, &side_events, side);
     } else {
         assert_true(error->code < 0);
         w.error = *error;
@@ -372,11 +311,11 @@ TEST(tries_the_avoided_address_last)
     snprintf(second, sizeof(second), "127.0.0.1:%u", (unsigned)port_of(&addresses[1]));
     connect_several(addresses, 2, 5000, first);
     assert_string_equal(sw_stream_peer(w.client.stream), second);
-    side_close(&w.client);
+    close_side(&w.client);
     w.connected_calls = 0;
     connect_several(addresses, 2, 5000, second);
     assert_string_equal(sw_stream_peer(w.client.stream), first);
-    side_close(&w.client);
+    close_side(&w.client);
     w.connected_calls = 0;
     connect_several(addresses, 1, 5000, first); /* better than none */
     assert_string_equal(sw_stream_peer(w.client.stream), first);
@@ -434,8 +373,8 @@ TEST(listens_on_all_addresses)
     uint16_t port = listen_on(":0", 0);
     connect_to("127.0.0.1", port, 0);
     UNTIL(w.client.stream && w.server.stream);
-    side_close(&w.client);
-    side_close(&w.server);
+    close_side(&w.client);
+    close_side(&w.server);
     w.connected_calls = 0;
     connect_to("::1", port, 0);
     UNTIL(w.client.stream && w.server.stream);
@@ -480,7 +419,7 @@ TEST(lets_connections_wait_while_it_does_not_accept)
     assert_null(w.server.stream);
     sw_tcp_listener_set_accepting(w.listener, true);
     UNTIL(w.server.got.len == 7);
-    side_close(&w.server);
+    close_side(&w.server);
     int fd = bare_client(port); /* and those behind it */
     UNTIL(w.server.stream);
     close(fd);
@@ -618,7 +557,7 @@ TEST(holds_the_writer_back_and_says_when_there_is_room)
         sent = fill(&w.client, sent, LEN);
     }
     sw_stream_finish(w.client.stream);
-    side_close(&w.client); /* what is pending still goes */
+    close_side(&w.client); /* what is pending still goes */
     UNTIL(w.server.has_ended);
     assert_int_equal(w.server.end_code, 0);
     assert_pattern(&w.server.got, LEN);
@@ -638,7 +577,7 @@ TEST(gets_the_last_word_through)
     }
     sw_stream_write(w.server.stream, "too much", 8);
     sw_stream_finish(w.server.stream);
-    side_close(&w.server);
+    close_side(&w.server);
     for (int i = 0; i < 20; i++) {
         turn();
         assert_int_equal(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
@@ -656,7 +595,7 @@ TEST(does_not_wait_for_ever_for_a_peer_to_end)
     UNTIL(w.server.stream);
     sw_stream_write(w.server.stream, "bye", 3);
     sw_stream_finish(w.server.stream);
-    side_close(&w.server);
+    close_side(&w.server);
     finish(); /* runs until all is closed, though the peer never is */
     char bytes[8];
     assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 3);

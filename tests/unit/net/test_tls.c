@@ -16,40 +16,17 @@
 #include "base/util.h"
 #include "foreign.h"
 #include "net/stream.h"
+#include "side.h"
 #include "test.h"
 
 #define WALL_US INT64_C(1893456000000000) /* 2030-01-01, within the life of the certificates */
 #define UNTOUCHED SIZE_MAX
-
-enum close_when {
-    NEVER,
-    ON_READY,
-    ON_READ,
-    ON_END,
-    ON_DRAIN,
-};
 
 enum action {
     END,     /* both sides see an orderly end of the connection */
     RESET,   /* both see a reset */
     CANCEL,  /* the client cancels */
     CORRUPT, /* the byte is changed */
-};
-
-/* A client or a server. */
-struct side {
-    const char *name;
-    struct sw_tls_handshake *handshake;
-    struct sw_stream *stream;
-    struct sw_buf got;
-    unsigned ready_calls;
-    unsigned reads;
-    unsigned drains;
-    bool is_idle; /* does not start its stream */
-    bool has_ended;
-    int end_code;
-    enum close_when close_when;
-    struct sw_error error;
 };
 
 /* One direction of the relay. */
@@ -70,50 +47,6 @@ static struct {
 } w;
 
 /* ---- the sides ---- */
-
-static void close_side(struct side *side)
-{
-    sw_stream_close(side->stream);
-    sw_stream_close(side->stream);
-    side->stream = NULL;
-}
-
-static void side_read(void *arg, const char *bytes, size_t len)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    assert_false(side->has_ended);
-    assert_true(len > 0);
-    side->reads++;
-    sw_buf_append(&side->got, bytes, len);
-    if (side->close_when == ON_READ) {
-        close_side(side);
-    }
-}
-
-static void side_end(void *arg, int code)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    assert_false(side->has_ended);
-    side->has_ended = true;
-    side->end_code = code;
-    if (side->close_when == ON_END) {
-        close_side(side);
-    }
-}
-
-static void side_drain(void *arg)
-{
-    struct side *side = arg;
-    assert_non_null(side->stream);
-    side->drains++;
-    if (side->close_when == ON_DRAIN) {
-        close_side(side);
-    }
-}
-
-static const struct sw_stream_events side_events = {side_read, side_end, side_drain};
 
 static void side_ready(void *arg, struct sw_stream *stream, const struct sw_error *error)
 {

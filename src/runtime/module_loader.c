@@ -14,6 +14,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/util.h"
 
 enum { NAME_LIMIT = 63 };
@@ -149,7 +150,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void sw_module_each(const char *dir, sw_module_seen_fn fn, void *arg)
+static struct names all_names(const char *dir)
 {
     struct names names = {0};
 
@@ -158,6 +159,20 @@ void sw_module_each(const char *dir, sw_module_seen_fn fn, void *arg)
     add_names_of(&names, dir);
     if (names.count > 0)
         qsort(names.at, names.count, sizeof(*names.at), compare_names);
+    return names;
+}
+
+static void names_done(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        sw_free(names->at[i]);
+    sw_free(names->at);
+}
+
+void sw_module_each(const char *dir, sw_module_seen_fn fn, void *arg)
+{
+    struct names names = all_names(dir);
+
     for (size_t i = 0; i < names.count; i++) {
         const struct sw_module *module = NULL;
         struct sw_error error = {0};
@@ -166,9 +181,8 @@ void sw_module_each(const char *dir, sw_module_seen_fn fn, void *arg)
             path = find_file(dir, names.at[i]);
         sw_module_find(dir, names.at[i], &module, &error);
         fn(arg, names.at[i], path, module, &error);
-        sw_free(names.at[i]);
     }
-    sw_free(names.at);
+    names_done(&names);
 }
 
 /* ---- order ---- */
@@ -283,6 +297,52 @@ int sw_module_config_load(const char *folder, const struct sw_module *module, vo
     int code = sw_config_load(path, module->config_schema, ret_config, error);
     if (code == -ENOENT)
         code = sw_config_parse(path, "", 0, module->config_schema, ret_config, error);
+    return code;
+}
+
+/* Of FOLDER/FILE, if that is a configuration; those that begin with a dot are not (a ConfigMap that
+ * is mounted has some). */
+static int check_name(const char *folder, const char *file, const struct names *known,
+                      struct sw_error *error)
+{
+    const char *ending = strrchr(file, '.');
+    const char *nearest = NULL;
+    size_t distance = SIZE_MAX;
+
+    if (file[0] == '.' || !ending)
+        return 0;
+    if (strcmp(ending, ".yml") == 0)
+        return sw_error_set(error, SW_E_CONFIG, "%s/%s: the name must end in .yaml", folder, file);
+    if (strcmp(ending, ".yaml") != 0)
+        return 0;
+    SW_AUTO(char, sw_free) name = sw_strndup(file, (size_t)(ending - file));
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(known->at[i], name) == 0)
+            return 0;
+        sw_nearest(name, known->at[i], &nearest, &distance);
+    }
+    if (nearest)
+        return sw_error_set(error, SW_E_CONFIG,
+                            "%s/%s: there is no module %s: did you mean %s.yaml?", folder, file,
+                            name, nearest);
+    return sw_error_set(error, SW_E_CONFIG,
+                        "%s/%s: there is no module %s; slipway --list-modules shows what there is",
+                        folder, file, name);
+}
+
+int sw_module_config_check_names(const char *folder, const char *dir, struct sw_error *error)
+{
+    DIR *open = opendir(folder);
+    struct dirent *entry;
+    int code = 0;
+
+    if (!open)
+        return 0;
+    struct names known = all_names(dir);
+    while (!code && (entry = readdir(open)))
+        code = check_name(folder, entry->d_name, &known, error);
+    names_done(&known);
+    closedir(open);
     return code;
 }
 

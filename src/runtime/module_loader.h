@@ -40,6 +40,10 @@ int sw_module_order(const struct sw_module **modules, size_t count, struct sw_er
  * sw_module_config_free. */
 int sw_module_config_load(const char *folder, const struct sw_module *module, void **ret_config,
                           struct sw_error *error);
+/* Each FOLDER/NAME.yaml belongs to a module that there is, whether it runs or not: else what
+ * somebody configured would be passed over in silence. SW_E_CONFIG with what may have been meant.
+ */
+int sw_module_config_check_names(const char *folder, const char *dir, struct sw_error *error);
 void *sw_module_config_free(const struct sw_module *module, void *config); /* returns NULL */
 
 #endif

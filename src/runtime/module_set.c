@@ -72,7 +72,7 @@ static int load_configs(struct sw_module_set *set, const struct sw_settings *set
                         struct sw_error *error)
 {
     SW_AUTO(char, sw_free) folder = sw_settings_module_folder(settings);
-    int code = 0;
+    int code = sw_module_config_check_names(folder, set->dir, error);
 
     set->configs = sw_calloc(set->count, sizeof(void *));
     for (size_t i = 0; i < set->count && !code; i++)

@@ -134,6 +134,35 @@ TEST(refuses_a_file_for_a_module_that_has_nothing_to_configure)
     test_folder_done(folder);
 }
 
+static void expect_stray(const char *folder, const char *file, const char *words)
+{
+    SW_AUTO(char, sw_free) path = sw_asprintf("%s/%s", folder, file);
+    struct sw_error error = {0};
+    int code = words ? SW_E_CONFIG : 0;
+
+    test_write_file(path, "a: b\n", 5);
+    assert_int_equal(sw_module_config_check_names(folder, modules(), &error), code);
+    if (words && !strstr(error.text, words))
+        fail_msg("got \"%s\", wanted \"%s\"", error.text, words);
+    unlink(path);
+}
+
+TEST(refuses_a_file_that_belongs_to_no_module)
+{
+    char *folder = test_folder_new();
+
+    expect_stray(folder, "hello.yaml", NULL);
+    expect_stray(folder, ".hidden.yaml", NULL);
+    expect_stray(folder, "README", NULL);
+    expect_stray(folder, "helo.yaml",
+                 "/helo.yaml: there is no module helo: did you mean hello.yaml?");
+    expect_stray(folder, "xyzzy.yaml",
+                 "/xyzzy.yaml: there is no module xyzzy; slipway --list-modules shows");
+    expect_stray(folder, "hello.yml", "/hello.yml: the name must end in .yaml");
+    assert_int_equal(sw_module_config_check_names("/nonexistent", modules(), NULL), 0);
+    test_folder_done(folder);
+}
+
 /* ---- modules that are refused ---- */
 
 TEST(refuses_what_is_no_module_of_this_slipway)
@@ -270,6 +299,7 @@ int main(void)
         CASE("loader", runs_the_example_of_the_readme),
         CASE("loader", gives_a_module_its_configuration),
         CASE("loader", refuses_a_file_for_a_module_that_has_nothing_to_configure),
+        CASE("loader", refuses_a_file_that_belongs_to_no_module),
         CASE("loader", refuses_what_is_no_module_of_this_slipway),
         CASE("loader", takes_everything_back_from_a_module_that_fails_to_start),
         CASE("loader", shows_all_that_lie_in_the_folder),

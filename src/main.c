@@ -2,6 +2,7 @@
 /*
  * slipway: arguments, settings, and then what they ask for. Everything else is in src/runtime.
  */
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -15,6 +16,17 @@ static int complain(const struct sw_error *error)
 {
     fprintf(stderr, "slipway: %s\n", error->text);
     return SW_EXIT_USAGE;
+}
+
+/* Help, a list or a result that nobody gets is a failure, as of any tool. */
+static int end(int status)
+{
+    bool is_lost = fflush(stdout) || ferror(stdout);
+
+    if (!is_lost || status != SW_EXIT_OK)
+        return status;
+    fprintf(stderr, "slipway: cannot write to standard output\n");
+    return SW_EXIT_FAILED;
 }
 
 static int help(enum sw_command command)
@@ -48,14 +60,14 @@ int main(int argc, char *argv[])
     if (sw_arguments_parse(argc, argv, &arguments, &error))
         return complain(&error);
     if (sw_arguments_has(&arguments, SW_FLAG_HELP))
-        return help(arguments.command);
+        return end(help(arguments.command));
     if (sw_arguments_has(&arguments, SW_FLAG_VERSION)) {
         printf("slipway %s\n", SW_VERSION);
-        return SW_EXIT_OK;
+        return end(SW_EXIT_OK);
     }
     if (sw_settings_load(&arguments, &settings, &error))
         return complain(&error);
     int status = run(&arguments, &settings);
     sw_settings_done(&settings);
-    return status;
+    return end(status);
 }

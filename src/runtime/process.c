@@ -354,16 +354,29 @@ static int open_sockets(struct process *p, struct sw_error *error)
     return code;
 }
 
+static const int signums[] = {SIGTERM, SIGINT};
+
+/* Until somebody listens to them they wait: as the first process of a container we would lose one
+ * that comes before, and be killed after 30 s. */
+static void hold_signals(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < SW_ARRAY_SIZE(signums); i++)
+        sigaddset(&set, signums[i]);
+    sigprocmask(how, &set, NULL);
+}
+
 static int open_signals(struct process *p, struct sw_error *error)
 {
-    static const int signums[] = {SIGTERM, SIGINT};
-
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < SW_ARRAY_SIZE(signums); i++) {
         int code = sw_signal_open(p->loop, signums[i], on_signal, p, &p->signals[i]);
         if (code)
             return sw_error_set(error, code, "cannot wait for signals: %s", sw_strerror(code));
     }
+    hold_signals(SIG_UNBLOCK);
     return 0;
 }
 
@@ -412,6 +425,7 @@ int sw_process_run(const struct sw_settings *settings)
     struct process p = {.settings = settings};
     struct sw_error error = {0};
 
+    hold_signals(SIG_BLOCK);
     if (sw_module_set_load(&p.modules, settings, &error)) {
         fprintf(stderr, "slipway: %s\n", error.text);
         return SW_EXIT_USAGE;

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The executable as a shell sees it: what it prints where, its exit status, and SIGTERM while it waits for an API server.
+
+    command_line.py SLIPWAY
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+SLIPWAY = sys.argv[1]
+GUARD_S = 60  # nothing here takes a second
+
+
+def kubeconfig(port):
+    return """
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "http://127.0.0.1:%d"}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {token: t}}]
+current-context: a
+""" % port
+
+
+class Case:
+    """A folder with an empty slipway.yaml, and an API server that never answers."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.write("slipway.yaml", "")
+        self.write("kubeconfig", kubeconfig(self.server.getsockname()[1]))
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def argv(self, *flags):
+        return [SLIPWAY, *flags]
+
+    def run(self, *flags, status, stdout=subprocess.PIPE):
+        done = subprocess.run(self.argv(*flags), stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                              timeout=GUARD_S, env=dict(os.environ, HOME=str(self.folder)))
+        assert done.returncode == status, (flags, done)
+        return done
+
+    def config(self):
+        return ("--config", str(self.folder / "slipway.yaml"))
+
+    def run_until(self, line, *flags):
+        """Tells it to stop once that is in its log; the rest of the log, and the exit status."""
+        child = subprocess.Popen(
+            self.argv(*self.config(), "--kubeconfig", str(self.folder / "kubeconfig"), "--webhook-bind-address", "0",
+                      "--health-probe-bind-address", "0", "--metrics-bind-address", "127.0.0.1:0", "--log-format", "json", *flags),
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            for text in child.stderr:
+                if line in text:
+                    break
+            else:
+                raise AssertionError("never said: " + line)
+            child.send_signal(signal.SIGTERM)
+            return child.communicate(timeout=GUARD_S)[1], child.returncode
+        finally:
+            child.kill()
+            child.wait()
+
+
+def help_and_version_go_to_stdout(case):
+    assert "--check-config" in case.run("--help", status=0).stdout
+    assert "--dry-run" in case.run("release-all", "--help", status=0).stdout
+    assert case.run("--version", status=0).stdout.startswith("slipway ")
+    assert "coordination" in case.run("--list-modules", *case.config(), status=0).stdout
+    assert "good; modules: pausing, coordination, events" in case.run("--check-config", *case.config(), status=0).stdout
+
+
+def what_nobody_can_read_is_a_failure(case):
+    with open("/dev/full", "w") as full:
+        for flags in ["--help"], ["--version"], ["--list-modules", *case.config()], ["--check-config", *case.config()]:
+            assert "cannot write" in case.run(*flags, status=1, stdout=full).stderr
+
+
+def a_mistake_ends_with_status_2(case):
+    assert "did you mean --list-modules?" in case.run("--list-module", status=2).stderr
+    assert "there is no command" in case.run("go", status=2).stderr
+    case.run("--config", str(case.folder / "absent.yaml"), status=2)
+    case.write("slipway.yaml", "log:\n  level: loud\n")
+    assert "slipway.yaml:2: log.level: expected one of" in case.run(*case.config(), status=2).stderr
+    case.write("slipway.yaml", "modules:\n- coordination\n")
+    assert "slipway.yaml:2: modules: module coordination needs module pausing" in case.run(*case.config(), status=2).stderr
+    case.write("slipway.yaml", "")
+    case.write("modules.d/coordination.yaml", "\natRest: Sometimes\n")
+    for flags in [], ["--check-config"]:
+        assert "coordination.yaml:2: atRest: expected" in case.run(*case.config(), *flags, status=2).stderr
+    case.write("modules.d/coordination.yaml", "")
+    case.write("modules.d/coordinaton.yaml", "")
+    assert "did you mean coordination.yaml?" in case.run(*case.config(), "--check-config", status=2).stderr
+
+
+def what_is_no_mistake_but_fails_ends_with_status_1(case):
+    nowhere = ("--kubeconfig", str(case.folder / "kubeconfig"))
+    taken = "127.0.0.1:%d" % case.server.getsockname()[1]
+    quiet = ("--webhook-bind-address", "0", "--metrics-bind-address", "0")
+    log = case.run(*case.config(), *nowhere, *quiet, "--health-probe-bind-address", taken, status=1).stderr
+    assert "address already in use" in log
+
+
+def sigterm_ends_it_while_the_api_server_is_awaited(case):
+    case.write("slipway.yaml", "leaderElection: {leaseDuration: 1s, renewDeadline: 500ms, retryPeriod: 100ms}\n")
+    for flags in [], ["--leader-elect"]:
+        for line in '"starting"', '"using API server"', '"module":"events"':
+            log, status = case.run_until(line, *flags)
+            assert status == 0 and '"stopped"' in log, (line, flags, status, log)
+
+
+CASES = [
+    help_and_version_go_to_stdout,
+    what_nobody_can_read_is_a_failure,
+    a_mistake_ends_with_status_2,
+    what_is_no_mistake_but_fails_ends_with_status_1,
+    sigterm_ends_it_while_the_api_server_is_awaited,
+]
+
+
+def main():
+    print("1..%d" % len(CASES))
+    for number, function in enumerate(CASES, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            case = Case(folder)
+            try:
+                function(case)
+                verdict = "ok"
+            except Exception as error:  # whatever it is, the others are run
+                verdict = "not ok"
+                print("# %s: %s" % (type(error).__name__, error), file=sys.stderr)
+            finally:
+                case.server.close()
+        print("%s %d - command line: %s" % (verdict, number, function.__name__), flush=True)
+
+
+main()

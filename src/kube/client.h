@@ -87,8 +87,9 @@ void sw_call_cancel(struct sw_call *call);
  * their callbacks get -ECANCELED (was_sent says which may have reached the server). The callbacks
  * come before the loop turns, not from within this call. */
 void sw_client_fence(struct sw_client *client);
-/* Asked right before each try of a fenced call is sent: after a stall of the process the answer may
- * have changed since the caller asked. False: the call ends with SW_E_NOT_LEADER. NULL: nobody is
+/* Asked before each try of a fenced call, and once more right before its first byte leaves, which
+ * may be long after where all connections are busy: a stall of the process may have changed the
+ * answer, and no timer has fired yet. False: the call ends with SW_E_NOT_LEADER. NULL: nobody is
  * asked. */
 void sw_client_set_may_write(struct sw_client *client, bool (*fn)(void *arg), void *arg);
 

@@ -169,14 +169,29 @@ static void on_body(void *arg, const char *bytes, size_t len)
 
 static void on_end(void *arg, int code, const struct sw_error *error);
 
-static const struct sw_http_exchange_events exchange_events = {on_head, on_body, on_end};
+/* By the clock, whatever was noticed meanwhile. */
+static int may_send(const struct sw_call *call)
+{
+    const struct sw_client *client = call->client;
+    bool is_asked = call->is_fenced && client->may_write;
+    return !is_asked || client->may_write(client->may_write_arg) ? 0 : SW_E_NOT_LEADER;
+}
+
+/* It may have waited long for a connection. */
+static int on_send(void *arg)
+{
+    return may_send(arg);
+}
+
+static const struct sw_http_exchange_events exchange_events = {on_head, on_body, on_end, on_send};
 
 /* 0: under way. */
 static int send_now(struct sw_call *call)
 {
     struct sw_client *client = call->client;
-    if (call->is_fenced && client->may_write && !client->may_write(client->may_write_arg)) {
-        return SW_E_NOT_LEADER;
+    int may_rc = may_send(call);
+    if (may_rc) {
+        return may_rc;
     }
     uint64_t now = sw_now_ms(client->loop);
     if (now >= call->due_ms) {

@@ -74,6 +74,10 @@ struct sw_http_exchange_events {
     void (*on_head)(void *arg, const struct sw_http_head *head);
     void (*on_body)(void *arg, const char *bytes, size_t len);
     void (*on_end)(void *arg, int code, const struct sw_error *error);
+    /* Right before the first byte leaves, and again before it is sent once more: the request may
+     * have waited long for a connection. A negative code: it is not sent, and ends with that.
+     * Decides and does nothing else. NULL: 0. */
+    int (*on_send)(void *arg);
 };
 
 /* -EINVAL: method, target or a field would break the head (line feeds, spaces), or is one of those

@@ -156,9 +156,19 @@ static void push_request(struct sw_http_connection *c)
     }
 }
 
+static void become_idle(struct sw_http_connection *c);
+
 void sw_http_connection_start(struct sw_http_connection *c, struct sw_http_exchange *e)
 {
     sw_assert(c->state == SW_HTTP_IDLE && !c->exchange);
+    int rc = e->events->on_send ? e->events->on_send(e->arg) : 0;
+    if (rc < 0) {
+        sw_http_exchange_end(e, rc, "not sent: %s", sw_strerror(rc));
+        if (!sw_link_is_used(&c->idle_link)) {
+            become_idle(c); /* it was made for this one */
+        }
+        return;
+    }
     sw_http_exchange_detach(e);
     sw_timer_stop(&c->idle);
     sw_link_remove(&c->idle_link);

@@ -183,6 +183,18 @@ const char *fake_query(const struct fake_request *request, const char *name)
     return "";
 }
 
+bool fake_leaves(struct fake_request *request)
+{
+    const struct sw_http_exchange_events *events = &request->events;
+    int rc = events->on_send ? events->on_send(request->arg) : 0;
+    assert_true(request->is_open);
+    if (rc < 0) {
+        request->was_sent = false;
+        fake_break(request, rc);
+    }
+    return rc == 0;
+}
+
 void fake_head(struct fake_request *request, int status, const char *fields)
 {
     struct sw_http_field at[16];

@@ -52,6 +52,8 @@ struct fake_request *fake_find(struct fake_transport *t, const char *text);
 /* The value of a parameter of the query, decoded; "" where there is none. Until the next call. */
 const char *fake_query(const struct fake_request *request, const char *name);
 
+/* A connection is free for it: true if it may still be sent; else it has ended. */
+bool fake_leaves(struct fake_request *request);
 /* fields: "Name: value\nName: value", or NULL. */
 void fake_head(struct fake_request *request, int status, const char *fields);
 void fake_body(struct fake_request *request, const char *text);

@@ -592,6 +592,32 @@ TEST(leadership_is_asked_for_before_each_try)
     teardown(&f);
 }
 
+TEST(leadership_is_asked_for_again_when_a_connection_is_free)
+{
+    struct fixture f;
+    struct answer a;
+    struct answer b;
+    struct answer c;
+    bool is_leading = true;
+    setup(&f, NULL);
+    sw_client_set_may_write(f.client, may_write, &is_leading);
+    patch(&f, "/early", &a);
+    patch(&f, "/late", &b);
+    get(&f, "/read", &c);
+    assert_true(fake_leaves(fake_the(f.transport, "/early")));
+    is_leading = false; /* the process was stopped while all connections were busy */
+    assert_false(fake_leaves(fake_the(f.transport, "/late")));
+    assert_int_equal(b.count, 1);
+    assert_int_equal(b.code, SW_E_NOT_LEADER);
+    assert_false(b.was_sent);
+    assert_true(fake_leaves(fake_the(f.transport, "/read")));
+    fake_answer(fake_the(f.transport, "/early"), 200, NULL, "{}");
+    fake_answer(fake_the(f.transport, "/read"), 200, NULL, "{}");
+    assert_int_equal(a.status, 200);
+    assert_int_equal(c.status, 200);
+    teardown(&f);
+}
+
 /* ---- warnings ---- */
 
 TEST(warnings_are_surfaced_once_per_text)
@@ -818,6 +844,7 @@ int main(void)
         CASE("client", fenced_calls_are_dropped_wherever_they_are),
         CASE("client", a_dropped_call_may_still_be_cancelled),
         CASE("client", leadership_is_asked_for_before_each_try),
+        CASE("client", leadership_is_asked_for_again_when_a_connection_is_free),
         CASE("client", warnings_are_surfaced_once_per_text),
         CASE("client", a_stream_hands_on_what_comes),
         CASE("client", a_stream_that_is_refused_says_why),

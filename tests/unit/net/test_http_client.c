@@ -147,6 +147,8 @@ struct call {
     /* what to do at the event of that name */
     const char *at;
     void (*act)(struct call *call);
+    unsigned asked;  /* whether it may be sent */
+    int may_be_sent; /* the answer */
 };
 
 static void act(struct call *call, const char *event)
@@ -183,7 +185,15 @@ static void call_end(void *arg, int code, const struct sw_error *error)
     act(call, "end");
 }
 
-static const struct sw_http_exchange_events call_events = {call_head, call_body, call_end};
+static int call_may_be_sent(void *arg)
+{
+    struct call *call = arg;
+    call->asked++;
+    return call->may_be_sent;
+}
+
+static const struct sw_http_exchange_events call_events = {call_head, call_body, call_end,
+                                                           call_may_be_sent};
 
 static void call_send(struct call *call, const struct sw_http_request *request)
 {
@@ -624,6 +634,62 @@ TEST(what_is_guarded_is_sent_again_and_nothing_else)
     assert_heard(1, "PATCH / HTTP/1.1\r\nHost: api.example\r\nContent-Length: 1\r\n\r\nx");
     say(1, OK_LENGTH(0));
     assert_call(&call, "200 end", 0);
+    close_all();
+}
+
+TEST(whoever_waited_is_asked_before_it_is_sent)
+{
+    struct call a = {0}, b = {0}, c = {0};
+    open_client(&(struct sw_http_client_options){.max_connections = 1});
+    call_get(&a, "/a");
+    call_send(&b, &patch);
+    call_get(&c, "/c");
+    assert_asked(0, "/a");
+    assert_int_equal(a.asked, 1);
+    assert_int_equal(b.asked, 0);
+    b.may_be_sent = -EPERM; /* things have changed since */
+    say(0, OK_LENGTH(0));
+    assert_call(&a, "200 end", 0);
+    assert_call(&b, " end", -EPERM);
+    assert_false(w.peers[0].has_ended);
+    assert_asked(0, "/c"); /* nothing of b, and the connection serves the next */
+    say(0, OK_LENGTH(0));
+    assert_call(&c, "200 end", 0);
+    assert_int_equal(w.peer_count, 1);
+    close_all();
+}
+
+TEST(a_connection_made_for_what_is_not_sent_serves_the_next)
+{
+    struct call a = {.may_be_sent = -EPERM}, b = {0};
+    open_client(NULL);
+    call_send(&a, &patch);
+    turn();
+    assert_int_equal(a.asked, 1);
+    assert_call(&a, " end", -EPERM);
+    assert_int_equal(w.peer_count, 1);
+    call_get(&b, "/b");
+    assert_asked(0, "/b");
+    say(0, OK_LENGTH(0));
+    assert_call(&b, "200 end", 0);
+    close_all();
+}
+
+TEST(whoever_is_sent_again_is_asked_again)
+{
+    struct call call = {0};
+    struct sw_http_request guarded = patch;
+    guarded.may_replay = true;
+    open_client(NULL);
+    make_reused();
+    call_send(&call, &guarded);
+    assert_asked(0, "/");
+    assert_int_equal(call.asked, 1);
+    call.may_be_sent = -EPERM;
+    hang_up(0);
+    assert_call(&call, " end", -EPERM);
+    assert_int_equal(call.asked, 2);
+    assert_string_equal(w.peers[1].in.bytes, "");
     close_all();
 }
 
@@ -1090,6 +1156,9 @@ int main(void)
         CASE("http client", a_connection_that_cannot_be_made_fails_the_request),
         CASE("http client", a_get_on_a_kept_connection_that_was_dead_is_sent_again),
         CASE("http client", what_is_guarded_is_sent_again_and_nothing_else),
+        CASE("http client", whoever_waited_is_asked_before_it_is_sent),
+        CASE("http client", a_connection_made_for_what_is_not_sent_serves_the_next),
+        CASE("http client", whoever_is_sent_again_is_asked_again),
         CASE("http client", a_request_is_sent_again_once_and_on_a_new_connection),
         CASE("http client", after_the_first_byte_of_the_answer_nothing_is_sent_again),
         CASE("http client", a_large_body_is_sent_as_the_peer_reads),

@@ -46,6 +46,7 @@ struct sw_loop {
 
     /* virtual */
     uint64_t now_ms;
+    uint64_t suspended_ms;
     int64_t wall_start_us;
 
     /* real */
@@ -243,7 +244,14 @@ uint64_t sw_now_ms(const struct sw_loop *loop)
 
 uint64_t sw_now_ns(const struct sw_loop *loop)
 {
-    return loop->is_real ? uv_hrtime() : loop->now_ms * 1000000;
+    if (!loop->is_real) {
+        return (loop->now_ms + loop->suspended_ms) * 1000000;
+    }
+    /* Not uv_hrtime: CLOCK_MONOTONIC stands still while the machine is suspended. */
+    struct timespec now;
+    int rc = clock_gettime(CLOCK_BOOTTIME, &now);
+    sw_assert(rc == 0);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 int64_t sw_wall_us(const struct sw_loop *loop)
@@ -330,6 +338,13 @@ void sw_loop_virtual_stall(struct sw_loop *loop, uint64_t ms)
 {
     sw_assert(!loop->is_real && ms <= UINT64_MAX - loop->now_ms);
     loop->now_ms += ms;
+}
+
+void sw_loop_virtual_suspend(struct sw_loop *loop, uint64_t ms)
+{
+    sw_assert(!loop->is_real && ms <= UINT64_MAX - loop->suspended_ms);
+    loop->suspended_ms += ms;
+    loop->wall_start_us += (int64_t)ms * 1000;
 }
 
 void sw_loop_virtual_shift_wall(struct sw_loop *loop, int64_t us)

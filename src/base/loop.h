@@ -55,13 +55,19 @@ bool sw_loop_virtual_step(struct sw_loop *loop);
 /* Moves the clock on without running anything: the process was stopped, and nobody has noticed yet.
  */
 void sw_loop_virtual_stall(struct sw_loop *loop, uint64_t ms);
+/* The machine was suspended: sw_now_ns and the wall clock go on, sw_now_ms and with it the timers
+ * stand still. */
+void sw_loop_virtual_suspend(struct sw_loop *loop, uint64_t ms);
 /* Shifts the wall clock alone, as NTP would. */
 void sw_loop_virtual_shift_wall(struct sw_loop *loop, int64_t us);
 
 /* ---- clock and chance ---- */
 
 uint64_t sw_now_ms(const struct sw_loop *loop); /* monotonic, of this turn of the loop */
-uint64_t sw_now_ns(const struct sw_loop *loop); /* monotonic, right now; for measuring */
+/* Monotonic, right now: for measuring, and for what ends at a certain time whatever happens. Time
+ * in which the machine was suspended counts here, and does not in sw_now_ms: compare neither with
+ * the other. */
+uint64_t sw_now_ns(const struct sw_loop *loop);
 int64_t sw_wall_us(const struct sw_loop *loop); /* microseconds since 1970-01-01T00:00:00Z */
 uint64_t sw_random(struct sw_loop *loop);
 /* Uniform in [from, to], from <= to. */

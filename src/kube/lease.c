@@ -128,6 +128,8 @@ static void lose(struct sw_lease *lease, const char *reason)
     lease->fn(lease->arg, false);
 }
 
+static const char overdue[] = "not renewed in time";
+
 static void on_deadline(struct sw_timer *timer)
 {
     struct sw_lease *lease = container_of(timer, struct sw_lease, deadline);
@@ -136,7 +138,7 @@ static void on_deadline(struct sw_timer *timer)
         sw_timer_start(&lease->deadline, left_ns / NS_PER_MS + 1);
         return;
     }
-    lose(lease, "not renewed in time");
+    lose(lease, overdue);
 }
 
 /* A write with our name in it succeeded. The last thing the caller does. */
@@ -147,8 +149,15 @@ static void renewed(struct sw_lease *lease)
         sw_log_info(&lease->log, "lease can be written again");
         lease->is_failing = false;
     }
-    if (now_ns(lease) >= until_ns) {
-        /* The answer took so long that it is worth nothing; on_deadline ends a lead. */
+    /* It took so long that it is worth nothing; or it was sent when the lead was over already: what
+     * happened in between has not been seen, so this is another lead and not the same. */
+    bool is_late = now_ns(lease) >= until_ns;
+    bool has_gap = lease->is_leading && lease->sent_ns >= lease->held_until_ns;
+    if (lease->is_leading && !sw_lease_is_held(lease) && (is_late || has_gap)) {
+        lose(lease, overdue);
+        return;
+    }
+    if (is_late) {
         wait_for_retry(lease);
         return;
     }
@@ -234,7 +243,11 @@ static void write_record(struct sw_lease *lease, enum step step)
 static void on_retry(struct sw_timer *timer)
 {
     struct sw_lease *lease = container_of(timer, struct sw_lease, retry);
-    if (lease->is_leading && is_ours(lease)) {
+    if (lease->is_leading && !sw_lease_is_held(lease)) {
+        /* Timers stand still while the machine is suspended: the one of the deadline comes later.
+         */
+        lose(lease, overdue);
+    } else if (lease->is_leading && is_ours(lease)) {
         write_record(lease, STEP_RENEWING);
     } else {
         read_record(lease);

@@ -3,7 +3,8 @@
  * Leader election by a Lease (coordination.k8s.io/v1) with client-go's rules and timings: 15 s
  * lease, 10 s renewal deadline, 2 s between tries. The holder counts from when it *sent* its last
  * successful renewal; a follower takes over when the record has not changed for
- * leaseDurationSeconds of the record on its own monotonic clock. No wall clock is compared.
+ * leaseDurationSeconds of the record on its own monotonic clock, which counts the time of a
+ * suspended machine too. No wall clock is compared.
  */
 #ifndef SW_KUBE_LEASE_H
 #define SW_KUBE_LEASE_H

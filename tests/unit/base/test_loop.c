@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <uv.h>
 
 #include "base/random.h"
@@ -642,6 +644,39 @@ static void on_signal(void *arg, int signum)
     }
 }
 
+/* In place of the C library's, for all that is linked into this program: the machine can be
+ * suspended. */
+static time_t suspended_s;
+
+int clock_gettime(clockid_t clock, struct timespec *ret_now)
+{
+    long rc = syscall(SYS_clock_gettime, clock, ret_now);
+    ret_now->tv_sec += clock == CLOCK_BOOTTIME || clock == CLOCK_REALTIME ? suspended_s : 0;
+    return (int)rc;
+}
+
+TEST(counts_the_time_of_a_suspended_machine)
+{
+    struct sw_loop *loop;
+    assert_int_equal(sw_loop_open(&loop), 0);
+    uint64_t before_ns = sw_now_ns(loop);
+    int64_t before_us = sw_wall_us(loop);
+    suspended_s = 3600;
+    assert_true(sw_now_ns(loop) - before_ns >= UINT64_C(3600000000000));
+    assert_true(sw_wall_us(loop) - before_us >= INT64_C(3600000000));
+    suspended_s = 0;
+    assert_int_equal(sw_loop_close(loop), 0);
+
+    loop = sw_loop_virtual_new(0, 1);
+    before_ns = sw_now_ns(loop);
+    uint64_t before_ms = sw_now_ms(loop);
+    sw_loop_virtual_suspend(loop, 5000);
+    assert_int_equal(sw_now_ns(loop) - before_ns, UINT64_C(5000000000));
+    assert_int_equal(sw_now_ms(loop), before_ms);
+    assert_int_equal(sw_wall_us(loop), 5000000);
+    assert_int_equal(sw_loop_close(loop), 0);
+}
+
 TEST(hears_signals)
 {
     struct signals signals = {0};
@@ -695,6 +730,7 @@ int main(void)
         CASE("loop", reports_a_handle_that_was_left_open),
         CASE("loop", reports_what_still_waits),
         CASE("loop", finishes_deferred_calls_and_closings_when_it_is_closed),
+        CASE("loop", counts_the_time_of_a_suspended_machine),
         CASE("loop", hears_signals),
         CASE("loop", is_not_kept_alive_by_a_signal),
     };

@@ -626,6 +626,110 @@ TEST(a_renewal_that_was_on_its_way_during_a_stall_is_worth_what_is_left)
     server_done(&s);
 }
 
+/* The machine of a sleeps, b goes on. */
+static void run_suspended(struct candidate *a, struct candidate *b, uint64_t ms)
+{
+    for (uint64_t i = 0; i < ms; i += 100) {
+        sw_loop_virtual_suspend(a->loop, 100);
+        sw_loop_virtual_advance(b->loop, 100);
+        assert_false(leads(a) && leads(b));
+    }
+}
+
+TEST(a_leader_whose_machine_was_suspended_begins_anew)
+{
+    struct server s;
+    struct candidate a;
+    server_init(&s);
+    candidate_init(&a, &s, "a_1", START_US, 1);
+    run(&a, NULL, 5000);
+    unsigned puts = s.puts;
+    sw_loop_virtual_suspend(a.loop, 10000);
+    assert_false(leads(&a)); /* before any of its timers, none of which is due */
+    assert_int_equal(a.losses, 0);
+    while (a.losses == 0) {
+        assert_true(sw_loop_virtual_step(a.loop));
+        assert_int_equal(s.puts, puts); /* no renewal hides that it was away */
+    }
+    run(&a, NULL, 10000);
+    assert_int_equal(a.wins, 2);
+    assert_true(leads(&a));
+    assert_int_equal(transitions(&s), 0); /* nobody else led */
+    candidate_done(&a);
+    server_done(&s);
+}
+
+TEST(a_leader_whose_machine_is_suspended_is_succeeded)
+{
+    struct server s;
+    struct candidate a;
+    struct candidate b;
+    server_init(&s);
+    candidate_init(&a, &s, "a_1", START_US, 1);
+    run(&a, NULL, 3000);
+    candidate_init(&b, &s, "b_1", START_US, 2);
+    run(&a, &b, 10000);
+    run_suspended(&a, &b, 20000);
+    assert_true(leads(&b));
+    run(&a, &b, 60000);
+    assert_int_equal(a.losses, 1);
+    assert_int_equal(a.wins, 1);
+    assert_true(leads(&b));
+    assert_int_equal(transitions(&s), 1);
+    candidate_done(&a);
+    candidate_done(&b);
+    server_done(&s);
+}
+
+TEST(an_answer_to_a_suspended_machine_does_not_hide_the_gap)
+{
+    struct server s;
+    struct candidate a;
+    server_init(&s);
+    candidate_init(&a, &s, "a_1", START_US, 1);
+    run(&a, NULL, 1000);
+    a.transport->on_request = NULL;
+    disturb(&s);
+    sw_loop_virtual_advance(a.loop, 1500);
+    on_request(&a, fake_the(a.transport, COLLECTION)); /* 409: it reads */
+    struct fake_request *r = fake_the(a.transport, COLLECTION);
+    assert_string_equal(r->method, "GET");
+    sw_loop_virtual_suspend(a.loop, 20000);
+    on_request(&a, r);
+    assert_int_equal(a.losses, 0);
+    r = fake_the(a.transport, COLLECTION);
+    assert_string_equal(r->method, "PUT");
+    on_request(&a, r); /* it succeeds, and is recent */
+    assert_int_equal(a.losses, 1);
+    assert_false(leads(&a));
+    a.transport->on_request = on_request;
+    run(&a, NULL, 10000);
+    assert_int_equal(a.wins, 2);
+    assert_int_equal(transitions(&s), 0);
+    candidate_done(&a);
+    server_done(&s);
+}
+
+TEST(a_follower_whose_machine_was_suspended_takes_nothing)
+{
+    struct server s;
+    struct candidate a;
+    struct candidate b;
+    server_init(&s);
+    candidate_init(&a, &s, "a_1", START_US, 1);
+    run(&a, NULL, 3000);
+    candidate_init(&b, &s, "b_1", START_US, 2);
+    run(&a, &b, 10000);
+    run_suspended(&b, &a, 100000);
+    run(&a, &b, 60000);
+    assert_int_equal(b.wins, 0);
+    assert_int_equal(a.losses, 0);
+    assert_true(leads(&a));
+    candidate_done(&a);
+    candidate_done(&b);
+    server_done(&s);
+}
+
 TEST(twenty_random_outages_never_make_two_leaders)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -812,6 +916,10 @@ int main(void)
         CASE("lease", clocks_may_differ_by_hours),
         CASE("lease", a_suspended_leader_knows_at_once_that_it_does_not_lead),
         CASE("lease", a_renewal_that_was_on_its_way_during_a_stall_is_worth_what_is_left),
+        CASE("lease", a_leader_whose_machine_was_suspended_begins_anew),
+        CASE("lease", a_leader_whose_machine_is_suspended_is_succeeded),
+        CASE("lease", an_answer_to_a_suspended_machine_does_not_hide_the_gap),
+        CASE("lease", a_follower_whose_machine_was_suspended_takes_nothing),
         CASE("lease", twenty_random_outages_never_make_two_leaders),
         CASE("lease", a_released_lease_is_free_at_once),
         CASE("lease", a_follower_releases_nothing),

@@ -62,6 +62,16 @@ void sw_reflector_set_text(char **to, const char *text)
     }
 }
 
+void sw_reflector_set_version(struct sw_reflector *r, const char *version)
+{
+    bool is_known;
+    bool is_older = sw_version_compare(version, r->newest, &is_known) < 0 && is_known;
+    sw_reflector_set_text(&r->version, version);
+    if (version[0] && !is_older) {
+        sw_reflector_set_text(&r->newest, version);
+    }
+}
+
 void sw_reflector_note_bad(struct sw_reflector *r, const struct sw_error *error)
 {
     sw_metric_add(r->bad_objects, 1);
@@ -88,6 +98,8 @@ static void destroy(struct sw_reflector *r)
     sw_free(r->selectors);
     sw_free(r->lane);
     sw_free(r->version);
+    sw_free(r->newest);
+    sw_free(r->list_floor);
     sw_free(r->list_version);
     sw_free(r->list_continue);
     sw_free(r);
@@ -139,7 +151,7 @@ static void want_list(struct sw_reflector *r, const char *reason)
 
 static void forget_version(struct sw_reflector *r)
 {
-    sw_reflector_set_text(&r->version, "");
+    sw_reflector_set_version(r, "");
 }
 
 /* The kind is not served: empty, and asked for again later. A proxy's 404 must not pass for one, so
@@ -437,6 +449,8 @@ struct sw_reflector *sw_reflector_new(struct sw_loop *loop, struct sw_client *cl
     r->watch_seconds = options->watch_seconds ? options->watch_seconds : WATCH_SECONDS;
     r->silence_ms = options->silence_ms ? options->silence_ms : SILENCE_MS;
     r->version = sw_strdup("");
+    r->newest = sw_strdup("");
+    r->list_floor = sw_strdup("");
     r->list_version = sw_strdup("");
     r->list_continue = sw_strdup("");
     r->last_byte_ms = sw_now_ms(loop);

@@ -53,6 +53,7 @@ struct sw_reflector {
     bool is_freed;
 
     char *version; /* "": none */
+    char *newest;  /* that was ever seen of this cluster; stays where the version is dropped */
     bool wants_list;
     const char *reason; /* of the next list */
     bool is_synced;
@@ -60,7 +61,9 @@ struct sw_reflector {
     uint64_t last_byte_ms;
 
     /* LISTING */
-    bool is_fresh; /* without a version */
+    bool is_fresh;    /* without a version */
+    char *list_floor; /* newest, when this list was sent */
+    bool is_doubtful; /* the last one was older than its floor */
     char *list_version;
     char *list_continue;
     size_t items;
@@ -93,6 +96,8 @@ struct sw_reflector {
 /* ---- reflector.c ---- */
 
 void sw_reflector_set_text(char **to, const char *text);
+/* What to go on from. */
+void sw_reflector_set_version(struct sw_reflector *r, const char *version);
 void sw_reflector_note_bad(struct sw_reflector *r, const struct sw_error *error);
 /* A list if one is due, else a watch. */
 void sw_reflector_begin(struct sw_reflector *r);

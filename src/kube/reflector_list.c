@@ -6,6 +6,11 @@
  * Two ways of asking. Without a version, in pages: the newest state, which costs the server a
  * quorum read. With "at least this version" after a broken watch, in one piece, so that the
  * server's cache can answer.
+ *
+ * The newest state cannot be older than what was known when it was asked for, unless the cluster
+ * itself has gone back: etcd was restored from a backup, and its versions begin again where the
+ * backup was made. Since what is known would otherwise be taken for newer than all that comes, the
+ * store then begins anew. It takes two such lists, in case the server made a mistake.
  */
 #include <string.h>
 
@@ -119,28 +124,65 @@ void sw_reflector_start_list(struct sw_reflector *r)
     r->state = SW_REFLECTOR_LISTING;
     r->is_fresh = r->is_asked || !r->version[0];
     r->items = 0;
+    sw_reflector_set_text(&r->list_floor, r->newest);
     sw_reflector_set_text(&r->list_version, "");
     sw_reflector_set_text(&r->list_continue, "");
     sw_store_replace_begin(r->store);
     request_page(r);
 }
 
+static bool has_gone_back(const struct sw_reflector *r)
+{
+    bool is_known;
+    bool is_older = sw_version_compare(r->list_version, r->list_floor, &is_known) < 0;
+    return r->is_fresh && is_known && is_older;
+}
+
+static void doubt(struct sw_reflector *r)
+{
+    struct sw_error words = {0};
+    sw_error_set(&words, SW_E_SYNTAX, "the newest state is of version %s, but %s has been seen",
+                 r->list_version, r->list_floor);
+    struct sw_stream_end end = {.is_list = true, .code = words.code};
+    r->is_doubtful = true;
+    sw_reflector_ended(r, &end, 0, words.text);
+}
+
+static void commit(struct sw_reflector *r, bool is_restored)
+{
+    if (is_restored) {
+        sw_log_warn(&r->log, "the cluster has gone back to an earlier state, beginning anew",
+                    SW_STR("kind", r->kind_name), SW_STR("version", r->list_version),
+                    SW_STR("seen", r->list_floor));
+        sw_reflector_set_text(&r->newest, "");
+        sw_store_replace_commit_anew(r->store, r->list_version);
+    } else {
+        sw_store_replace_commit(r->store, r->list_version);
+    }
+}
+
 /* The last page has come. */
 static void list_is_whole(struct sw_reflector *r)
 {
     bool is_consistent = r->is_fresh && !r->is_asked_again;
+    bool is_restored = has_gone_back(r);
+    if (is_restored && !r->is_doubtful) {
+        doubt(r);
+        return;
+    }
     if (r->items == 0 && sw_store_size(r->store) > 0) {
         sw_log_warn(&r->log, "everything of a kind has vanished", SW_STR("kind", r->kind_name),
                     SW_INT("objects", sw_store_size(r->store)));
     }
+    r->is_doubtful = false;
     r->depth++;
-    sw_store_replace_commit(r->store, r->list_version);
+    commit(r, is_restored);
     if (sw_reflector_leave(r)) {
         return;
     }
     is_consistent = is_consistent && !r->is_asked_again;
     sw_metric_set(r->objects, (double)sw_store_size(r->store));
-    sw_reflector_set_text(&r->version, r->list_version);
+    sw_reflector_set_version(r, r->list_version);
     r->wants_list = r->is_absent = false;
     r->is_synced = true;
     r->is_asked = r->is_asked_again;

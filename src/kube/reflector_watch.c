@@ -33,7 +33,7 @@ static void apply(struct sw_reflector *r, const struct sw_frame *frame)
         sw_store_put_take(r->store, object);
     }
     if (!r->is_freed) {
-        sw_reflector_set_text(&r->version, version);
+        sw_reflector_set_version(r, version);
         sw_metric_set(r->objects, (double)sw_store_size(r->store));
     }
 }
@@ -48,7 +48,7 @@ static void apply_bad(struct sw_reflector *r, const struct sw_frame *frame)
         sw_store_delete(r->store, frame->namespace_, frame->name, "", version);
     }
     if (!r->is_freed && version[0]) {
-        sw_reflector_set_text(&r->version, version);
+        sw_reflector_set_version(r, version);
     }
 }
 
@@ -62,7 +62,7 @@ static void apply_bookmark(struct sw_reflector *r, const struct sw_frame *frame)
     bool is_known;
     bool is_older = sw_version_compare(frame->resource_version, r->version, &is_known) < 0;
     if (frame->resource_version[0] && !(is_known && is_older)) {
-        sw_reflector_set_text(&r->version, frame->resource_version);
+        sw_reflector_set_version(r, frame->resource_version);
     }
 }
 

@@ -141,6 +141,14 @@ static void dig_up(struct sw_store *store, const char *uid)
     }
 }
 
+static void forget_graves(struct sw_store *store)
+{
+    struct sw_map_iter it = {0};
+    while (sw_map_next(store->graves, &it)) {
+        dig_up(store, it.key);
+    }
+}
+
 static void forget_old_graves(struct sw_store *store)
 {
     struct sw_map_iter it = {0};
@@ -183,7 +191,14 @@ static void bury(struct sw_store *store, const char *uid, const char *version)
     forget_old_graves(store);
 }
 
-static bool is_buried(struct sw_store *store, const struct sw_object *object)
+/* Was the list of that version made after this one? as_of NULL: no list. */
+static bool knows(const char *as_of, const char *version)
+{
+    bool is_known;
+    return as_of && sw_version_compare(as_of, version, &is_known) >= 0 && is_known;
+}
+
+static bool is_buried(struct sw_store *store, const struct sw_object *object, const char *as_of)
 {
     const struct grave *grave = sw_map_get(store->graves, object->uid);
     if (!grave || grave->until_ms <= sw_now_ms(store->loop)) {
@@ -191,6 +206,9 @@ static bool is_buried(struct sw_store *store, const struct sw_object *object)
     }
     if (!grave->version) {
         return true;
+    }
+    if (knows(as_of, grave->version)) {
+        return false;
     }
     bool is_known;
     int order = sw_version_compare(object->resource_version, grave->version, &is_known);
@@ -235,11 +253,12 @@ enum verdict {
 };
 
 /* May the object take the place of what the store has? Of one name there is one object at a time,
- * so an older one is an older one whatever its uid. */
+ * so an older one is an older one whatever its uid. as_of: the version of the list that names it;
+ * NULL: none does. */
 static enum verdict judge(struct sw_store *store, const struct sw_store_entry *entry,
-                          const struct sw_object *object)
+                          const struct sw_object *object, const char *as_of)
 {
-    if (is_buried(store, object)) {
+    if (is_buried(store, object, as_of)) {
         return REFUSE;
     }
     const struct sw_object *there = entry ? entry->object : NULL;
@@ -250,6 +269,9 @@ static enum verdict judge(struct sw_store *store, const struct sw_store_entry *e
         strcmp(object->resource_version, there->resource_version) == 0) {
         return SAME;
     }
+    if (knows(as_of, there->resource_version)) {
+        return ACCEPT;
+    }
     return is_older(object->resource_version, there->resource_version) ? REFUSE : ACCEPT;
 }
 
@@ -258,7 +280,7 @@ bool sw_store_put_take(struct sw_store *store, struct sw_object *object_taken)
     store->object_bytes += sw_object_size(object_taken);
     struct sw_store_entry *entry =
         sw_store_table_find(&store->table, object_taken->namespace_, object_taken->name);
-    enum verdict verdict = judge(store, entry, object_taken);
+    enum verdict verdict = judge(store, entry, object_taken, NULL);
     if (verdict != ACCEPT) {
         free_object(store, object_taken);
         return verdict == SAME;
@@ -321,10 +343,11 @@ static void forget_side(struct sw_store *store)
     store->is_replacing = false;
 }
 
-static void apply_side(struct sw_store *store, struct sw_store_entry *entry)
+static void apply_side(struct sw_store *store, struct sw_store_entry *entry,
+                       const char *list_version, bool is_anew)
 {
     struct sw_object *item = sw_steal(&entry->side);
-    if (judge(store, entry, item) == ACCEPT) {
+    if (is_anew || judge(store, entry, item, list_version) == ACCEPT) {
         set_entry(store, entry, item, true);
     } else {
         free_object(store, item);
@@ -332,7 +355,7 @@ static void apply_side(struct sw_store *store, struct sw_store_entry *entry)
     }
 }
 
-void sw_store_replace_commit(struct sw_store *store, const char *list_version)
+static void replace(struct sw_store *store, const char *list_version, bool is_anew)
 {
     sw_assert(store->is_replacing);
     struct sw_store_walk walk;
@@ -342,17 +365,29 @@ void sw_store_replace_commit(struct sw_store *store, const char *list_version)
     }
     entry = sw_store_walk_begin(&store->table, &walk, SW_STORE_ALL, NULL);
     for (; entry; entry = sw_store_walk_next(&store->table, &walk)) {
-        if (!entry->is_named && !is_newer(entry->object->resource_version, list_version)) {
+        bool is_unknown = !is_anew && is_newer(entry->object->resource_version, list_version);
+        if (!entry->is_named && !is_unknown) {
             remove_entry(store, entry, list_version, true);
         }
     }
     sw_store_walk_end(&store->table, &walk);
     for (size_t i = 0; i < store->side.count; i++) {
         store->side.at[i]->is_named = false;
-        apply_side(store, store->side.at[i]);
+        apply_side(store, store->side.at[i], list_version, is_anew);
     }
     forget_side(store);
     tell(store);
+}
+
+void sw_store_replace_commit(struct sw_store *store, const char *list_version)
+{
+    replace(store, list_version, false);
+}
+
+void sw_store_replace_commit_anew(struct sw_store *store, const char *list_version)
+{
+    forget_graves(store);
+    replace(store, list_version, true);
 }
 
 void sw_store_replace_abort(struct sw_store *store)
@@ -435,15 +470,6 @@ static void free_objects(struct sw_store *store)
     sw_store_walk_end(&store->table, &walk);
 }
 
-static void free_graves(struct sw_store *store)
-{
-    struct sw_map_iter it = {0};
-    while (sw_map_next(store->graves, &it)) {
-        dig_up(store, it.key);
-    }
-    sw_map_free(store->graves);
-}
-
 struct sw_store *sw_store_free(struct sw_store *store)
 {
     if (store) {
@@ -454,7 +480,8 @@ struct sw_store *sw_store_free(struct sw_store *store)
         free_objects(store);
         sw_assert(store->object_bytes == 0);
         sw_store_table_done(&store->table);
-        free_graves(store);
+        forget_graves(store);
+        sw_map_free(store->graves);
         sw_free(store->changes.at);
         sw_free(store);
     }

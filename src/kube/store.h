@@ -8,8 +8,9 @@
  * there is refused (versions of one kind in one cluster are compared as decimal numbers where both
  * are decimal, as current API servers guarantee; otherwise the newcomer is accepted). A deletion
  * that was seen is remembered (uid and version, 5 min), so that a late answer to our own write does
- * not bring the object back. Something newer of the same uid is taken in again: to a watch with a
- * selector an object that stops matching is deleted, and may come back.
+ * not bring the object back. (Only a list goes back, where the cluster has.) Something newer of the
+ * same uid is taken in again: to a watch with a selector an object that stops matching is deleted,
+ * and may come back.
  */
 #ifndef SW_KUBE_STORE_H
 #define SW_KUBE_STORE_H
@@ -52,14 +53,19 @@ bool sw_store_put_take(struct sw_store *store, struct sw_object *object_taken);
 bool sw_store_delete(struct sw_store *store, const char *namespace_, const char *name,
                      const char *uid, const char *resource_version);
 
-/* A relist: begin, add each item, then commit replaces the contents in one step (items older than
- * what is there are kept as they are there) and reports what differs, deletions first. What was not
- * named is deleted, except what has a version newer than list_version: the list could not know of
- * it, and the watch from there on will. Puts and deletes meanwhile take effect at once. Begin
+/* A relist: begin, add each item, then commit replaces the contents in one step and reports what
+ * differs, deletions first. What the list could not know of, because it has happened at a version
+ * newer than list_version, stays: newer objects and deletions, named or not; the watch from there
+ * on will tell of them. Of all else the list is right, even where it goes back: then the cluster
+ * has (etcd was restored from a backup). Puts and deletes meanwhile take effect at once. Begin
  * anew, or abort, forgets what was added. */
 void sw_store_replace_begin(struct sw_store *store);
 void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_taken);
 void sw_store_replace_commit(struct sw_store *store, const char *list_version);
+/* The same after the versions themselves have gone back: none of those known means anything any
+ * more, and one of them may stand for something else now. The list alone counts, all of it is told.
+ */
+void sw_store_replace_commit_anew(struct sw_store *store, const char *list_version);
 void sw_store_replace_abort(struct sw_store *store);
 
 const struct sw_object *sw_store_get(const struct sw_store *store, const char *namespace_,

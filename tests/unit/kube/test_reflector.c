@@ -601,6 +601,100 @@ TEST(a_stale_replica_does_not_take_the_store_back)
     teardown(&f);
 }
 
+/* ---- versions that go back ---- */
+
+/* Until the watch has told of versions up to 70 and then finds a server that has never heard of
+ * them: a changed, b and c new, then b deleted. */
+static void watching_beyond(struct fixture *f)
+{
+    watching(f);
+    send(f, EVENT("MODIFIED", "a", "50", "2") EVENT("ADDED", "b", "60", "1")
+                EVENT("ADDED", "c", "65", "1") EVENT("DELETED", "b", "70", "1"));
+    check_changes(f, "~a=2 +b=1 +c=1 -b ");
+    advance(f, 1000);
+    fake_end(watch_request(f), 0);
+    advance(f, 100);
+    fake_answer(watch_request(f), 504, NULL, STATUS("504", "Timeout", TOO_LARGE));
+    advance(f, 2000);
+    check_fresh_list(f);
+}
+
+TEST(a_restored_cluster_is_begun_anew)
+{
+    struct fixture f;
+    setup(&f);
+    watching_beyond(&f);
+    /* The backup was made at 20; c has not come yet, x is made at 50, and a as it was at 5. */
+#define RESTORED \
+    LIST("55", "", ITEM("a", "5", "1") "," ITEM("b", "20", "9") "," ITEM("x", "50", "3"))
+    fake_answer(list_request(&f), 200, NULL, RESTORED);
+    check_changes(&f, ""); /* too much for one answer */
+    assert_true(fake_log_has(&f.log, "version 55, but 70 has been seen"));
+    advance(&f, 10000);
+    check_fresh_list(&f);
+    fake_answer(list_request(&f), 200, NULL, RESTORED);
+    check_changes(&f, "-c ~a=1 +b=9 +x=3 ");
+    assert_true(fake_log_has(&f.log, "the cluster has gone back"));
+    assert_int_equal(f.consistent, 2);
+    check_version(&f, "55");
+    fake_head(watch_request(&f), 200, NULL);
+    send(&f, EVENT("MODIFIED", "a", "56", "7") BOOKMARK("58"));
+    check_changes(&f, "~a=7 ");
+    fake_end(watch_request(&f), 0);
+    advance(&f, 1600);
+    check_version(&f, "58");
+    /* And once more. */
+    sw_reflector_relist(f.reflector);
+    advance(&f, 0);
+    fake_answer(list_request(&f), 200, NULL, LIST("57", "", ""));
+    advance(&f, 10000);
+    fake_answer(list_request(&f), 200, NULL, LIST("57", "", ""));
+    check_changes(&f, "-a -b -x ");
+    teardown(&f);
+}
+
+TEST(one_answer_that_goes_back_is_not_believed)
+{
+    struct fixture f;
+    setup(&f);
+    watching_beyond(&f);
+    for (int i = 0; i < 3; i++) {
+        fake_answer(list_request(&f), 200, NULL, RESTORED);
+        check_changes(&f, "");
+        advance(&f, 20000);
+        check_fresh_list(&f);
+        fake_answer(list_request(&f), 200, NULL,
+                    LIST("71", "", ITEM("a", "50", "2") "," ITEM("c", "65", "1")));
+        check_changes(&f, "");
+        check_version(&f, "71");
+        sw_reflector_relist(f.reflector);
+        advance(&f, 0);
+    }
+    assert_false(fake_log_has(&f.log, "the cluster has gone back"));
+    teardown(&f);
+}
+
+TEST(what_is_seen_during_a_list_may_be_newer)
+{
+    struct fixture f;
+    setup(&f);
+    watching(&f);
+    for (int i = 0; i < 2; i++) {
+        sw_reflector_relist(f.reflector);
+        advance(&f, 0);
+        struct sw_object *object;
+        static const char text[] = ITEM("a", "40", "4");
+        assert_int_equal(sw_decode_object(f.decoder, text, sizeof(text) - 1, NULL, &object, NULL),
+                         0);
+        sw_store_put_take(f.store, object);
+        check_changes(&f, i ? "" : "~a=4 ");
+        fake_answer(list_request(&f), 200, NULL, LIST("30", "", ITEM("a", "5", "1")));
+        check_changes(&f, "");
+        check_version(&f, "30");
+    }
+    teardown(&f);
+}
+
 /* ---- other errors ---- */
 
 TEST(errors_of_the_server_are_waited_out)
@@ -1187,6 +1281,9 @@ int main(void)
         CASE("reflector", a_list_since_an_expired_version_is_done_without_one),
         CASE("reflector", a_namesake_is_a_deletion_and_an_addition),
         CASE("reflector", a_stale_replica_does_not_take_the_store_back),
+        CASE("reflector", a_restored_cluster_is_begun_anew),
+        CASE("reflector", one_answer_that_goes_back_is_not_believed),
+        CASE("reflector", what_is_seen_during_a_list_may_be_newer),
         CASE("reflector", errors_of_the_server_are_waited_out),
         CASE("reflector", retry_after_of_a_list_is_waited_for),
         CASE("reflector", what_nobody_understands_leads_to_a_list),

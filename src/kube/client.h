@@ -61,6 +61,7 @@ struct sw_call_options {
     bool is_guarded;  /* a write that may be repeated by the transport on a connection that broke
                          before an  answer: it has a precondition */
     bool is_fenced;   /* dropped by sw_client_fence */
+    bool logs_itself; /* the caller says what an answer that means trouble has led to */
     uint64_t deadline_ms; /* for all tries together; 0: 60 000 */
 };
 
@@ -102,14 +103,23 @@ struct sw_backoff sw_client_backoff(const struct sw_client *client);
 
 struct sw_client_stream_call;
 
+struct sw_stream_reply {
+    int code;                  /* 0: the body ended in order */
+    int status;                /* of HTTP; 0 without an answer */
+    struct sw_status_view why; /* with status >= 400 */
+    uint64_t retry_after_ms;   /* 0: none named */
+    /* To be logged with trouble, which is not done here. "": not said. Of 429: who in the server's
+     * flow control refused. */
+    const char *audit_id, *flow_schema, *priority_level;
+    const struct sw_error *error; /* with code != 0: words */
+};
+
 /* Each may cancel the stream, or free the client. */
 struct sw_client_stream_events {
     /* The head has come: status 200, or an error whose body follows as a Status in on_end. */
     void (*on_open)(void *arg, int status);
-    void (*on_bytes)(void *arg, const char *bytes, size_t len); /* status 200 only */
-    /* code 0: the body ended in order. why: with status >= 400. retry_after_ms 0: none named. */
-    void (*on_end)(void *arg, int code, int status, const struct sw_status_view *why,
-                   uint64_t retry_after_ms, const struct sw_error *error);
+    void (*on_bytes)(void *arg, const char *bytes, size_t len);     /* status 200 only */
+    void (*on_end)(void *arg, const struct sw_stream_reply *reply); /* borrowed for the call */
 };
 
 struct sw_client_stream_options {

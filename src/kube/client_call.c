@@ -51,7 +51,7 @@ struct sw_call {
 
     char *method, *target, *content_type, *body, *lane;
     size_t body_len;
-    bool is_guarded, is_fenced;
+    bool is_guarded, is_fenced, logs_itself;
 
     uint64_t due_ms;
     unsigned retries;
@@ -143,7 +143,7 @@ static void finish(struct sw_call *call, int code, const struct sw_error *error)
         arena = sw_arena_new(0);
         sw_decode_status(arena, reply.body, reply.body_len, &reply.why);
     }
-    if (is_trouble(reply.status)) {
+    if (is_trouble(reply.status) && !call->logs_itself) {
         sw_client_log_answer(call->client, call->method, call->target, &call->answer,
                              reply.why.message);
     }
@@ -339,6 +339,7 @@ int sw_client_call(struct sw_client *client, const struct sw_call_options *optio
     call->lane = copy_text(options->lane);
     call->is_guarded = options->is_guarded || strcmp(options->method, "GET") == 0;
     call->is_fenced = options->is_fenced;
+    call->logs_itself = options->logs_itself;
     call->due_ms =
         sw_now_ms(client->loop) + (options->deadline_ms ? options->deadline_ms : DEADLINE_MS);
     sw_rate_waiter_init(&call->waiter, on_token);

@@ -81,20 +81,26 @@ static void finish(struct sw_client_stream_call *call, int code, const struct sw
     call->is_ending = true;
     struct sw_error words = {.code = code};
     struct sw_arena *arena = NULL;
-    struct sw_status_view why = {.reason = "", .message = ""};
-    int status = call->answer.status;
+    const struct sw_answer *answer = &call->answer;
     if (code && (!error || !error->text[0])) {
         sw_error_set(&words, code, "%s", sw_strerror(code));
         error = &words;
     }
-    if (!code && status != 200) {
+    struct sw_stream_reply reply = {
+        .code = code,
+        .status = answer->status,
+        .why = {.reason = "", .message = ""},
+        .retry_after_ms = answer->has_retry_after ? answer->retry_after_ms : 0,
+        .audit_id = answer->audit_id,
+        .flow_schema = answer->flow_schema,
+        .priority_level = answer->priority_level,
+        .error = code ? error : NULL,
+    };
+    if (!code && answer->status != 200) {
         arena = sw_arena_new(0);
-        sw_decode_status(arena, call->error_body.bytes, call->error_body.len, &why);
-        sw_client_log_answer(call->client, "GET", call->target, &call->answer, why.message);
+        sw_decode_status(arena, call->error_body.bytes, call->error_body.len, &reply.why);
     }
-    call->events->on_end(call->arg, code, status, &why,
-                         call->answer.has_retry_after ? call->answer.retry_after_ms : 0,
-                         code ? error : NULL);
+    call->events->on_end(call->arg, &reply);
     sw_arena_free(arena);
     destroy(call);
 }

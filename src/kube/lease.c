@@ -188,6 +188,7 @@ static void send(struct sw_lease *lease, enum step step, const char *method, con
         .body_len = body_len,
         .lane = "lease",
         .is_guarded = true, /* a version, or a fixed name whose 409 is understood */
+        .logs_itself = true,
         .deadline_ms = lease->renew_deadline_ms / 2,
     };
     lease->step = step;

@@ -201,38 +201,51 @@ static void expired(struct sw_reflector *r, bool is_lagging, uint64_t retry_afte
     }
 }
 
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
 static void say_why(struct sw_reflector *r, const struct sw_stream_end *end,
-                    enum sw_stream_next next, const char *message)
+                    enum sw_stream_next next)
 {
     const char *what = end->is_list ? "list failed" : "watch lost";
+    const char *message = or_empty(end->message);
+    const char *audit_id = or_empty(end->audit_id);
     if (next == SW_NEXT_RESUME) {
         sw_log_debug(&r->log, "watch ended, resuming", SW_STR("kind", r->kind_name));
     } else if (next == SW_NEXT_REFUSED) {
         sw_log_error(&r->log,
                      "not allowed to read a kind: it needs the verbs list and watch, trying again",
                      SW_STR("kind", r->kind_name), SW_INT("status", end->status),
-                     SW_STR("message", message));
+                     SW_STR("message", message), SW_STR("auditID", audit_id));
     } else if (end->code) {
         sw_log_warn(&r->log, what, SW_STR("next", sw_stream_next_name(next)),
                     SW_STR("kind", r->kind_name), SW_ERR(end->code), SW_STR("message", message));
+    } else if (end->status == 429) {
+        sw_log_warn(
+            &r->log, what, SW_STR("next", sw_stream_next_name(next)), SW_STR("kind", r->kind_name),
+            SW_INT("status", end->status), SW_MS("retryAfter", end->retry_after_ms),
+            SW_STR("flowSchemaUID", or_empty(end->flow_schema)),
+            SW_STR("priorityLevelUID", or_empty(end->priority_level)), SW_STR("auditID", audit_id));
     } else {
         sw_log_warn(&r->log, what, SW_STR("next", sw_stream_next_name(next)),
                     SW_STR("kind", r->kind_name), SW_INT("status", end->status),
-                    SW_STR("message", message));
+                    SW_STR("message", message), SW_STR("auditID", audit_id));
     }
 }
 
 /* A list or a watch has ended, by itself or because we gave up on it. The last thing the caller
  * does. */
-void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end,
-                        uint64_t retry_after_ms, const char *message)
+void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end)
 {
     enum sw_stream_next next = sw_stream_judge(end);
+    uint64_t retry_after_ms = end->retry_after_ms;
     if (next == SW_NEXT_ABSENT && !r->is_optional) {
         next = SW_NEXT_AGAIN;
     }
     if (next != SW_NEXT_ABSENT) {
-        say_why(r, end, next, message);
+        say_why(r, end, next);
     }
     stop_stream(r);
     if (end->is_list) {
@@ -297,24 +310,29 @@ void sw_reflector_on_open(void *arg, int status)
 }
 
 /* The transport's end of a stream that did not end in order. */
-void sw_reflector_broke_off(struct sw_reflector *r, bool is_list, int code, int status,
-                            const struct sw_status_view *why, uint64_t retry_after_ms,
-                            const struct sw_error *error)
+void sw_reflector_broke_off(struct sw_reflector *r, bool is_list,
+                            const struct sw_stream_reply *reply)
 {
+    const struct sw_status_view *why = &reply->why;
     struct sw_stream_end end = {
         .is_list = is_list,
-        .code = code,
-        .status = status,
-        .is_version_too_large = !code && why->is_version_too_large,
+        .code = reply->code,
+        .status = reply->status,
+        .is_version_too_large = !reply->code && why->is_version_too_large,
         .was_alive = r->had_event || sw_now_ms(r->loop) - r->watch_began_ms >= ALIVE_MS,
+        .retry_after_ms = reply->retry_after_ms,
+        .message = reply->code ? reply->error->text : why->message,
+        .audit_id = reply->audit_id,
+        .flow_schema = reply->flow_schema,
+        .priority_level = reply->priority_level,
     };
-    if (!code && status != 429 && status != 503) {
+    if (!reply->code && reply->status != 429 && reply->status != 503) {
         sw_gate_succeed(sw_client_gate(r->client)); /* a 401 may come without on_open */
     }
-    if (!code && !retry_after_ms) {
-        retry_after_ms = (uint64_t)SW_MAX(why->retry_after_seconds, 0) * 1000;
+    if (!reply->code && !end.retry_after_ms) {
+        end.retry_after_ms = (uint64_t)SW_MAX(why->retry_after_seconds, 0) * 1000;
     }
-    sw_reflector_ended(r, &end, retry_after_ms, code ? error->text : why->message);
+    sw_reflector_ended(r, &end);
 }
 
 void sw_reflector_open_stream(struct sw_reflector *r,
@@ -323,8 +341,9 @@ void sw_reflector_open_stream(struct sw_reflector *r,
 {
     int rc = sw_client_stream(r->client, options, events, r, &r->stream);
     if (rc) {
-        struct sw_stream_end end = {.is_list = r->state == SW_REFLECTOR_LISTING, .code = rc};
-        sw_reflector_ended(r, &end, 0, sw_strerror(rc));
+        struct sw_stream_end end = {
+            .is_list = r->state == SW_REFLECTOR_LISTING, .code = rc, .message = sw_strerror(rc)};
+        sw_reflector_ended(r, &end);
     }
 }
 

@@ -78,7 +78,6 @@ struct sw_reflector {
     uint64_t bookmark_gap_ms; /* the longest between two of them, on this server */
     struct sw_timer dead_man;
     struct sw_stream_end error; /* from an ERROR event; status 0: none */
-    uint64_t error_retry_after_ms;
     char error_message[256];
 
     struct sw_backoff backoff;
@@ -105,17 +104,15 @@ void sw_reflector_begin(struct sw_reflector *r);
 bool sw_reflector_leave(struct sw_reflector *r);
 /* A list or a watch has ended, by itself or because we gave up on it. The last thing its caller
  * does. */
-void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end,
-                        uint64_t retry_after_ms, const char *message);
+void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end);
 
 /* The stream of a list page or of a watch: how it is opened, and its ends but the good one. */
 void sw_reflector_open_stream(struct sw_reflector *r,
                               const struct sw_client_stream_options *options,
                               const struct sw_client_stream_events *events);
 void sw_reflector_on_open(void *arg, int status);
-void sw_reflector_broke_off(struct sw_reflector *r, bool is_list, int code, int status,
-                            const struct sw_status_view *why, uint64_t retry_after_ms,
-                            const struct sw_error *error);
+void sw_reflector_broke_off(struct sw_reflector *r, bool is_list,
+                            const struct sw_stream_reply *reply);
 
 /* ---- reflector_list.c, reflector_watch.c ---- */
 

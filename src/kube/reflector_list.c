@@ -44,24 +44,23 @@ static void on_list_bytes(void *arg, const char *bytes, size_t len)
     r->last_byte_ms = sw_now_ms(r->loop);
     int rc = sw_list_reader_feed(r->list, bytes, len, &error);
     if (rc) {
-        struct sw_stream_end end = {.is_list = true, .code = rc};
-        sw_reflector_ended(r, &end, 0, error.text);
+        struct sw_stream_end end = {.is_list = true, .code = rc, .message = error.text};
+        sw_reflector_ended(r, &end);
     }
 }
 
 static void request_page(struct sw_reflector *r);
 static void list_is_whole(struct sw_reflector *r);
 
-static void on_list_end(void *arg, int code, int status, const struct sw_status_view *why,
-                        uint64_t retry_after_ms, const struct sw_error *error)
+static void on_list_end(void *arg, const struct sw_stream_reply *reply)
 {
     struct sw_reflector *r = arg;
     const char *version;
     const char *next;
     struct sw_error words = {0};
     r->stream = NULL;
-    if (code || status != 200) {
-        sw_reflector_broke_off(r, true, code, status, why, retry_after_ms, error);
+    if (reply->code || reply->status != 200) {
+        sw_reflector_broke_off(r, true, reply);
         return;
     }
     int rc = sw_list_reader_finish(r->list, &version, &next, &words);
@@ -70,8 +69,8 @@ static void on_list_end(void *arg, int code, int status, const struct sw_status_
         rc = sw_error_set(&words, SW_E_SYNTAX, "the list has no resourceVersion");
     }
     if (rc) {
-        struct sw_stream_end end = {.is_list = true, .code = rc};
-        sw_reflector_ended(r, &end, 0, words.text);
+        struct sw_stream_end end = {.is_list = true, .code = rc, .message = words.text};
+        sw_reflector_ended(r, &end);
         return;
     }
     if (!r->list_version[0]) {
@@ -143,9 +142,9 @@ static void doubt(struct sw_reflector *r)
     struct sw_error words = {0};
     sw_error_set(&words, SW_E_SYNTAX, "the newest state is of version %s, but %s has been seen",
                  r->list_version, r->list_floor);
-    struct sw_stream_end end = {.is_list = true, .code = words.code};
+    struct sw_stream_end end = {.is_list = true, .code = words.code, .message = words.text};
     r->is_doubtful = true;
-    sw_reflector_ended(r, &end, 0, words.text);
+    sw_reflector_ended(r, &end);
 }
 
 static void commit(struct sw_reflector *r, bool is_restored)

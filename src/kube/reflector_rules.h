@@ -15,6 +15,9 @@ struct sw_stream_end {
     int status;   /* of HTTP, or of the Status in an ERROR event; 200: ended in order */
     bool is_version_too_large;
     bool was_alive; /* a watch that brought an event or lived for a second */
+    uint64_t retry_after_ms;
+    /* For the log; NULL or "": not known. */
+    const char *message, *audit_id, *flow_schema, *priority_level;
 };
 
 enum sw_stream_next {

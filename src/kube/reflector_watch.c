@@ -72,8 +72,9 @@ static void note_error(struct sw_reflector *r, const struct sw_status_view *stat
         /* 200 would be an end in order. */
         .status = status->code >= 400 ? status->code : 500,
         .is_version_too_large = status->is_version_too_large,
+        .retry_after_ms = (uint64_t)SW_MAX(status->retry_after_seconds, 0) * 1000,
+        .message = r->error_message,
     };
-    r->error_retry_after_ms = (uint64_t)SW_MAX(status->retry_after_seconds, 0) * 1000;
     snprintf(r->error_message, sizeof(r->error_message), "%s", status->message);
     sw_frame_reader_stop(r->frames);
 }
@@ -118,19 +119,18 @@ static void on_watch_bytes(void *arg, const char *bytes, size_t len)
     }
     if (r->error.status) {
         struct sw_stream_end end = r->error;
-        sw_reflector_ended(r, &end, r->error_retry_after_ms, r->error_message);
+        sw_reflector_ended(r, &end);
     } else if (rc) {
-        struct sw_stream_end end = {.code = rc};
-        sw_reflector_ended(r, &end, 0, error.text);
+        struct sw_stream_end end = {.code = rc, .message = error.text};
+        sw_reflector_ended(r, &end);
     }
 }
 
-static void on_watch_end(void *arg, int code, int status, const struct sw_status_view *why,
-                         uint64_t retry_after_ms, const struct sw_error *error)
+static void on_watch_end(void *arg, const struct sw_stream_reply *reply)
 {
     struct sw_reflector *r = arg;
     r->stream = NULL;
-    sw_reflector_broke_off(r, false, code, status, why, retry_after_ms, error);
+    sw_reflector_broke_off(r, false, reply);
 }
 
 /* When the watch has to be given up: after its time, or, where bookmarks come, after three of their
@@ -159,8 +159,8 @@ void sw_reflector_on_dead_man(struct sw_timer *timer)
         look_again(r);
         return;
     }
-    struct sw_stream_end end = {.code = -ETIMEDOUT};
-    sw_reflector_ended(r, &end, 0, "the stream is silent for too long");
+    struct sw_stream_end end = {.code = -ETIMEDOUT, .message = "the stream is silent for too long"};
+    sw_reflector_ended(r, &end);
 }
 
 void sw_reflector_start_watch(struct sw_reflector *r)

@@ -648,6 +648,7 @@ struct watcher {
     uint64_t retry_after_ms;
     char bytes[256];
     char message[512];
+    char ids[256];
     char cancel_in; /* o, b, e; 0: nowhere */
 };
 
@@ -670,15 +671,17 @@ static void w_bytes(void *arg, const char *bytes, size_t len)
     }
 }
 
-static void w_end(void *arg, int code, int status, const struct sw_status_view *why,
-                  uint64_t retry_after_ms, const struct sw_error *error)
+static void w_end(void *arg, const struct sw_stream_reply *reply)
 {
     struct watcher *w = arg;
     w->ends++;
-    w->code = code;
-    w->status = status;
-    w->retry_after_ms = retry_after_ms;
-    snprintf(w->message, sizeof(w->message), "%s", code ? error->text : why->message);
+    w->code = reply->code;
+    w->status = reply->status;
+    w->retry_after_ms = reply->retry_after_ms;
+    snprintf(w->ids, sizeof(w->ids), "%s %s %s", reply->audit_id, reply->flow_schema,
+             reply->priority_level);
+    snprintf(w->message, sizeof(w->message), "%s",
+             reply->code ? reply->error->text : reply->why.message);
     if (w->cancel_in == 'e') {
         sw_client_stream_call_cancel(w->stream);
     }
@@ -724,13 +727,17 @@ TEST(a_stream_that_is_refused_says_why)
     struct watcher w = {0};
     setup(&f, NULL);
     stream(&f, &w, "/x", NULL);
-    fake_answer(fake_the(f.transport, "/x"), 429, "Retry-After: 7\nAudit-Id: xyz", too_many);
+    fake_answer(fake_the(f.transport, "/x"), 429,
+                "Retry-After: 7\nAudit-Id: xyz\nX-Kubernetes-PF-FlowSchema-UID: fs\n"
+                "X-Kubernetes-PF-PriorityLevel-UID: pl",
+                too_many);
     assert_int_equal(w.opens, 1);
     assert_int_equal(w.ends, 1);
     assert_int_equal(w.status, 429);
     assert_int_equal(w.retry_after_ms, 7000);
     assert_string_equal(w.bytes, "");
-    assert_true(fake_log_has(&f.log, "xyz"));
+    assert_string_equal(w.ids, "xyz fs pl");
+    assert_string_equal(f.log.text, ""); /* whoever asked says what follows */
     assert_int_equal(f.transport->count, 1);
     teardown(&f);
 }

@@ -375,6 +375,7 @@ TEST(short_outages_are_bridged)
     assert_int_equal(a.losses, 0);
     assert_int_equal(fake_log_count(&a.log, "lease request failed, trying on"), 10);
     assert_int_equal(fake_log_count(&a.log, "lease can be written again"), 10);
+    assert_false(fake_log_has(&a.log, "answered with an error")); /* one line, not two */
     candidate_done(&a);
     server_done(&s);
 }

@@ -734,7 +734,12 @@ TEST(retry_after_of_a_list_is_waited_for)
 {
     struct fixture f;
     setup(&f);
-    fake_answer(list_request(&f), 429, "Retry-After: 20", STATUS("429", "TooManyRequests", ""));
+    fake_answer(list_request(&f), 429,
+                "Retry-After: 20\nX-Kubernetes-PF-FlowSchema-UID: fs\n"
+                "X-Kubernetes-PF-PriorityLevel-UID: pl\nAudit-Id: an-id",
+                STATUS("429", "TooManyRequests", ""));
+    assert_true(fake_log_has(&f.log, "flowSchemaUID=fs priorityLevelUID=pl auditID=an-id"));
+    assert_int_equal(fake_log_count(&f.log, "an-id"), 1);
     advance(&f, 19999);
     assert_int_equal(fake_open_count(f.transport), 0);
     advance(&f, 801);
@@ -768,11 +773,13 @@ TEST(missing_permissions_are_named)
 {
     struct fixture f;
     setup(&f);
-    fake_answer(list_request(&f), 403, NULL,
+    fake_answer(list_request(&f), 403, "Audit-Id: an-id",
                 "{\"kind\":\"Status\",\"code\":403,\"reason\":\"Forbidden\",\"message\":"
                 "\"things.t.example is forbidden: User \\\"u\\\" cannot list\"}");
     assert_true(fake_log_has(&f.log, "it needs the verbs list and watch"));
     assert_true(fake_log_has(&f.log, "kind=things.t.example"));
+    assert_int_equal(fake_log_count(&f.log, "cannot list"), 1); /* said once */
+    assert_int_equal(fake_log_count(&f.log, "auditID=an-id"), 1);
     for (unsigned i = 0; i < 12; i++) {
         unsigned sent = f.transport->count;
         uint64_t wait = SW_MIN(UINT64_C(1000) << i, UINT64_C(120000));

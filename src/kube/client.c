@@ -261,10 +261,15 @@ void sw_client_observe(struct sw_client *client, const char *method, uint64_t st
     sw_metric_observe(sw_metric_child(client->request_duration, values), seconds);
 }
 
-bool sw_client_refresh(struct sw_client *client, unsigned refreshes)
+unsigned sw_client_credentials(const struct sw_client *client)
 {
-    if (refreshes != client->refreshes) {
-        return true; /* somebody else's 401 has done it meanwhile */
+    return client->transport->ops->credentials_number(client->transport);
+}
+
+bool sw_client_refresh(struct sw_client *client, unsigned credentials)
+{
+    if (credentials != sw_client_credentials(client)) {
+        return true; /* somebody else's 401, or whoever watches the files, has done it meanwhile */
     }
     uint64_t now = sw_now_ms(client->loop);
     if (client->refused_ms && now - client->refused_ms < REFRESH_AGAIN_MS) {
@@ -274,7 +279,6 @@ bool sw_client_refresh(struct sw_client *client, unsigned refreshes)
         client->refused_ms = now;
         return false;
     }
-    client->refreshes++;
     client->refused_ms = 0;
     sw_log_info(&client->log, "credentials read again after the API server refused the old ones");
     return true;

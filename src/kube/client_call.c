@@ -55,7 +55,7 @@ struct sw_call {
 
     uint64_t due_ms;
     unsigned retries;
-    unsigned refreshes; /* of the client, when this try was sent */
+    unsigned credentials; /* of this try */
     bool was_refreshed;
     bool may_have_arrived;
 
@@ -218,7 +218,7 @@ static int send_now(struct sw_call *call)
     };
     call->answer = (struct sw_answer){0};
     sw_buf_clear(&call->received);
-    call->refreshes = client->refreshes;
+    call->credentials = sw_client_credentials(client);
     call->sent_ns = sw_now_ns(client->loop);
     int rc = client->transport->ops->send(client->transport, &request, &exchange_events, call,
                                           &call->exchange);
@@ -303,7 +303,7 @@ static void on_end(void *arg, int code, const struct sw_error *error)
     call->exchange = NULL;
     sw_client_count(client, call->method, status);
     sw_client_observe(client, call->method, call->sent_ns);
-    if (status == 401 && !call->was_refreshed && sw_client_refresh(client, call->refreshes)) {
+    if (status == 401 && !call->was_refreshed && sw_client_refresh(client, call->credentials)) {
         call->was_refreshed = true;
         send_or_finish(call);
     } else if (code || !waits_for_retry(call)) {

@@ -32,9 +32,7 @@ struct sw_client {
     bool (*may_write)(void *arg);
     void *may_write_arg;
 
-    /* 401: how often the credentials changed on our asking, and when they last did not. */
-    unsigned refreshes;
-    uint64_t refused_ms;
+    uint64_t refused_ms; /* 401: when the credentials last did not change on our asking; 0: never */
 
     struct sw_map *warnings; /* texts that were logged already */
     uint64_t error_window_ms;
@@ -62,9 +60,10 @@ void sw_client_read_head(struct sw_client *client, const struct sw_http_head *he
 /* status 0: no answer came. */
 void sw_client_count(struct sw_client *client, const char *method, int status);
 void sw_client_observe(struct sw_client *client, const char *method, uint64_t started_ns);
-/* A 401 came to a request that was sent when client->refreshes was `refreshes`: true if other
- * credentials are there now. */
-bool sw_client_refresh(struct sw_client *client, unsigned refreshes);
+/* Of the credentials that what is sent now carries. */
+unsigned sw_client_credentials(const struct sw_client *client);
+/* A 401 came to a request with those credentials: true if others are there now. */
+bool sw_client_refresh(struct sw_client *client, unsigned credentials);
 /* An answer that means trouble, with what finds it in the server's logs; not more than ten in ten
  * seconds. */
 void sw_client_log_answer(struct sw_client *client, const char *method, const char *target,

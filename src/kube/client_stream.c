@@ -31,7 +31,7 @@ struct sw_client_stream_call {
     struct sw_rate_waiter waiter;
     uint64_t asked_ns, sent_ns;
     void *exchange;
-    unsigned refreshes;
+    unsigned credentials; /* of this try */
     bool was_refreshed;
     bool is_ending; /* on_end is being called */
     struct sw_answer answer;
@@ -151,7 +151,7 @@ static int send_now(struct sw_client_stream_call *call)
     };
     call->answer = (struct sw_answer){0};
     sw_buf_clear(&call->error_body);
-    call->refreshes = client->refreshes;
+    call->credentials = sw_client_credentials(client);
     call->sent_ns = sw_now_ns(client->loop);
     return client->transport->ops->send(client->transport, &request, &exchange_events, call,
                                         &call->exchange);
@@ -175,7 +175,7 @@ static void on_end(void *arg, int code, const struct sw_error *error)
     }
     if (!code && call->answer.status == 401 && !call->was_refreshed) {
         call->was_refreshed = true;
-        if (sw_client_refresh(client, call->refreshes)) {
+        if (sw_client_refresh(client, call->credentials)) {
             send_or_finish(call);
             return;
         }

@@ -24,6 +24,9 @@ struct sw_transport_ops {
     bool (*was_sent)(struct sw_transport *transport, const void *exchange);
     /* 401: credentials may be out of date; reload them. True if they differ now. */
     bool (*refresh_credentials)(struct sw_transport *transport);
+    /* A number that changes with the credentials, whoever noticed that they did: what is sent now
+     * carries those of this number. */
+    unsigned (*credentials_number)(struct sw_transport *transport);
     /* What is under way is dropped. */
     void (*close)(struct sw_transport *transport);
 };

@@ -17,6 +17,7 @@ struct transport_http {
     struct sw_transport base;
     struct sw_credentials *credentials;
     struct sw_http_client *client;
+    unsigned credentials_number;
 };
 
 static struct transport_http *of(struct sw_transport *transport)
@@ -69,6 +70,11 @@ static bool transport_refresh(struct sw_transport *transport)
     return sw_credentials_reload(of(transport)->credentials);
 }
 
+static unsigned transport_credentials_number(struct sw_transport *transport)
+{
+    return of(transport)->credentials_number;
+}
+
 static void on_change(void *arg);
 
 static void transport_close(struct sw_transport *transport)
@@ -85,12 +91,14 @@ static const struct sw_transport_ops ops = {
     .abort = transport_abort,
     .was_sent = transport_was_sent,
     .refresh_credentials = transport_refresh,
+    .credentials_number = transport_credentials_number,
     .close = transport_close,
 };
 
 static void on_change(void *arg)
 {
     struct transport_http *t = arg;
+    t->credentials_number++;
     sw_http_client_set_tls(t->client, sw_credentials_tls(t->credentials));
 }
 

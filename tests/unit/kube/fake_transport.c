@@ -91,7 +91,13 @@ static bool fake_was_sent(struct sw_transport *base, const void *exchange)
 static bool fake_refresh(struct sw_transport *base)
 {
     of(base)->refreshes++;
+    of(base)->credentials += of(base)->refresh_result;
     return of(base)->refresh_result;
+}
+
+static unsigned fake_credentials_number(struct sw_transport *base)
+{
+    return of(base)->credentials;
 }
 
 static void fake_close(struct sw_transport *base)
@@ -107,6 +113,7 @@ struct fake_transport *fake_transport_new(struct sw_loop *loop)
         .abort = fake_abort,
         .was_sent = fake_was_sent,
         .refresh_credentials = fake_refresh,
+        .credentials_number = fake_credentials_number,
         .close = fake_close,
     };
     struct fake_transport *t = SW_NEW(struct fake_transport);

@@ -34,9 +34,10 @@ struct fake_transport {
     struct sw_loop *loop;
     struct fake_request *requests[4096];
     unsigned count;
-    int send_result;     /* what send returns, while it is not 0 */
-    bool refresh_result; /* of refresh_credentials */
-    unsigned refreshes;  /* times it was called */
+    int send_result;      /* what send returns, while it is not 0 */
+    bool refresh_result;  /* of refresh_credentials */
+    unsigned refreshes;   /* times it was called */
+    unsigned credentials; /* their number; goes up with each refresh that is true */
     void (*on_request)(void *arg, struct fake_request *request); /* deferred; NULL: by hand */
     void *arg;
 };

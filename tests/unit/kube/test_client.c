@@ -766,6 +766,28 @@ TEST(a_stream_with_an_old_token_is_tried_again)
     teardown(&f);
 }
 
+TEST(a_401_to_credentials_that_were_replaced_meanwhile_is_retried)
+{
+    struct fixture f;
+    struct answer a;
+    struct watcher w = {0};
+    setup(&f, NULL);
+    get(&f, "/x", &a);
+    stream(&f, &w, "/s", NULL);
+    f.transport
+        ->credentials++; /* the token file was read again; to do so once more changes nothing */
+    fake_answer(fake_the(f.transport, "/x"), 401, NULL, "Unauthorized");
+    fake_answer(fake_the(f.transport, "/s"), 401, NULL, "Unauthorized");
+    assert_int_equal(a.count, 0);
+    assert_int_equal(w.ends, 0);
+    fake_answer(fake_the(f.transport, "/x"), 200, NULL, "{}");
+    fake_answer(fake_the(f.transport, "/s"), 200, NULL, "{}");
+    assert_int_equal(a.status, 200);
+    assert_int_equal(w.status, 200);
+    assert_int_equal(f.transport->refreshes, 0);
+    teardown(&f);
+}
+
 TEST(a_stream_may_be_cancelled_from_each_callback)
 {
     struct fixture f;
@@ -845,6 +867,7 @@ int main(void)
         CASE("client", what_may_have_happened_stays_so),
         CASE("client", a_401_reads_the_credentials_again_and_retries_once),
         CASE("client", a_401_with_the_same_credentials_is_final),
+        CASE("client", a_401_to_credentials_that_were_replaced_meanwhile_is_retried),
         CASE("client", a_storm_of_401s_is_one_reload),
         CASE("client", the_rate_limit_holds_back_all_but_lanes),
         CASE("client", a_call_that_waits_too_long_for_its_turn_fails_unsent),

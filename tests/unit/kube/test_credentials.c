@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "kube/base64.h"
 #include "kube/kubeconfig.h"
+#include "kube/transport.h"
 #include "net/tls.h"
 
 #include "fake_transport.h"
@@ -392,6 +393,31 @@ TEST(a_token_file_is_read_again)
     teardown(&f);
 }
 
+TEST(a_transport_numbers_the_credentials)
+{
+    struct fixture f;
+    struct sw_transport *transport;
+    setup(&f);
+    write_text(&f, "token", "first");
+    assert_int_equal(parse_with(&f, HTTP, "    tokenFile: token\n"), 0);
+    assert_int_equal(
+        sw_transport_http_open(f.loop, f.credentials, "test", &f.log.log, &transport, &f.error), 0);
+    const struct sw_transport_ops *ops = transport->ops;
+    unsigned number = ops->credentials_number(transport);
+    assert_false(ops->refresh_credentials(transport));
+    assert_int_equal(ops->credentials_number(transport), number);
+    write_text(&f, "token", "second");
+    sw_loop_virtual_advance(f.loop, 60000); /* by itself */
+    assert_int_not_equal(ops->credentials_number(transport), number);
+    number = ops->credentials_number(transport);
+    write_text(&f, "token", "third");
+    assert_true(ops->refresh_credentials(transport));
+    assert_int_not_equal(ops->credentials_number(transport), number);
+    ops->close(transport);
+    sw_loop_virtual_advance(f.loop, 0);
+    teardown(&f);
+}
+
 TEST(a_token_beside_an_unreadable_file_is_taken)
 {
     struct fixture f;
@@ -595,6 +621,7 @@ int main(void)
         CASE("credentials", insecure_is_said_aloud),
         CASE("credentials", the_subject_of_a_token_is_known),
         CASE("credentials", a_token_file_is_read_again),
+        CASE("credentials", a_transport_numbers_the_credentials),
         CASE("credentials", a_token_beside_an_unreadable_file_is_taken),
         CASE("credentials", replaced_certificates_make_a_new_configuration),
         CASE("credentials", a_pod_uses_its_service_account),

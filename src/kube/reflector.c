@@ -250,6 +250,11 @@ void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end)
     stop_stream(r);
     if (end->is_list) {
         sw_store_replace_abort(r->store);
+        if (end->code && r->has_bytes && !r->is_fresh) {
+            /* A list in one piece may be too long for the minute that the server gives it, again
+             * and again: the next one comes in pages. */
+            forget_version(r);
+        }
         r->reason = "failed";
         if (next != SW_NEXT_ABSENT) {
             r->is_asked = r->is_asked || r->is_asked_again;

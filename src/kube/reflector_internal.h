@@ -61,7 +61,8 @@ struct sw_reflector {
     uint64_t last_byte_ms;
 
     /* LISTING */
-    bool is_fresh;    /* without a version */
+    bool is_fresh; /* without a version */
+    bool has_bytes;
     char *list_floor; /* newest, when this list was sent */
     bool is_doubtful; /* the last one was older than its floor */
     char *list_version;

@@ -42,6 +42,7 @@ static void on_list_bytes(void *arg, const char *bytes, size_t len)
     struct sw_reflector *r = arg;
     struct sw_error error = {0};
     r->last_byte_ms = sw_now_ms(r->loop);
+    r->has_bytes = true;
     int rc = sw_list_reader_feed(r->list, bytes, len, &error);
     if (rc) {
         struct sw_stream_end end = {.is_list = true, .code = rc, .message = error.text};
@@ -122,6 +123,7 @@ void sw_reflector_start_list(struct sw_reflector *r)
     sw_metric_add(sw_metric_child(r->relists, values), 1);
     r->state = SW_REFLECTOR_LISTING;
     r->is_fresh = r->is_asked || !r->version[0];
+    r->has_bytes = false;
     r->items = 0;
     sw_reflector_set_text(&r->list_floor, r->newest);
     sw_reflector_set_text(&r->list_version, "");

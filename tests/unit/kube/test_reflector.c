@@ -601,6 +601,28 @@ TEST(a_stale_replica_does_not_take_the_store_back)
     teardown(&f);
 }
 
+TEST(a_list_in_one_piece_that_breaks_off_is_read_in_pages)
+{
+    struct fixture f;
+    setup(&f);
+    watching(&f);
+    send(&f, ERROR_EVENT("410", "Gone", ""));
+    check_list_since(&f, "10");
+    fake_break(list_request(&f), -ECONNRESET); /* before it began: that was not its length */
+    advance(&f, 1600);
+    check_list_since(&f, "10");
+    fake_head(list_request(&f), 200, NULL);
+    fake_body(list_request(&f), "{\"kind\":\"ThingList\",\"items\":[" ITEM("b", "30", "5"));
+    fake_break(list_request(&f), -ETIMEDOUT);
+    advance(&f, 3200);
+    check_fresh_list(&f);
+    fake_answer(list_request(&f), 200, NULL, LIST("40", "more", ITEM("a", "5", "1")));
+    fake_answer(list_request(&f), 200, NULL, LIST("40", "", ITEM("b", "30", "5")));
+    check_changes(&f, "+b=5 ");
+    check_version(&f, "40");
+    teardown(&f);
+}
+
 /* ---- versions that go back ---- */
 
 /* Until the watch has told of versions up to 70 and then finds a server that has never heard of
@@ -1288,6 +1310,7 @@ int main(void)
         CASE("reflector", a_list_since_an_expired_version_is_done_without_one),
         CASE("reflector", a_namesake_is_a_deletion_and_an_addition),
         CASE("reflector", a_stale_replica_does_not_take_the_store_back),
+        CASE("reflector", a_list_in_one_piece_that_breaks_off_is_read_in_pages),
         CASE("reflector", a_restored_cluster_is_begun_anew),
         CASE("reflector", one_answer_that_goes_back_is_not_believed),
         CASE("reflector", what_is_seen_during_a_list_may_be_newer),

@@ -154,9 +154,10 @@ def test_a_token_file_that_is_replaced(cluster, namespace, objects, proxy, new_p
     path.write_text(first + "\n")
     probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
     probe.until_listed(1)
-    # The server begins to refuse the old one.
-    proxy.answer(401, when=lambda request: request.headers["authorization"] == "Bearer " + first)
+    # The server begins to refuse the old one. (The file is empty before that: a watch that is refused earlier would
+    # read the old token again, and nobody would look a second time before the new one is there.)
     path.write_text("")
+    proxy.answer(401, when=lambda request: request.headers["authorization"] == "Bearer " + first)
     assert probe.call("get a").status == 401  # nothing better is there
     path.write_text(second)
     # In vain it was read a moment ago: it is read again when the kernel tells of the change, or after a second.

@@ -48,6 +48,19 @@ static const char *block_at(const char *bytes, size_t len, char room[SW_BLOCK])
     return room;
 }
 
+/* The quotes of a block that no backslash escapes; n: how much of it is there. */
+static inline uint64_t quotes(struct sw_span *span, const struct sw_block *block, size_t n)
+{
+    if (!(block->backslash | span->is_escaped)) {
+        return block->quote;
+    }
+    uint64_t escaped = sw_block_escaped(block->backslash, &span->is_escaped);
+    if (n < SW_BLOCK) {
+        span->is_escaped = escaped >> n & 1;
+    }
+    return block->quote & ~escaped;
+}
+
 /* ---- containers ---- */
 
 /* Walks the brackets of a block. Returns the bit at which the depth came to 0, or of the first
@@ -89,14 +102,7 @@ static size_t feed_container(struct sw_span *span, const char *bytes, size_t len
         struct sw_block block;
         size_t n = SW_MIN(len - at, (size_t)SW_BLOCK);
         sw_block_read(block_at(bytes + at, len - at, room), &block);
-        uint64_t quote = block.quote;
-        if (block.backslash | span->is_escaped) {
-            uint64_t escaped = sw_block_escaped(block.backslash, &span->is_escaped);
-            if (n < SW_BLOCK) {
-                span->is_escaped = escaped >> n & 1;
-            }
-            quote &= ~escaped;
-        }
+        uint64_t quote = quotes(span, &block, n);
         uint64_t inside = sw_block_parity(quote) ^ (UINT64_C(0) - span->in_string);
         uint64_t seen = low_bits(n);
         uint64_t last = walk(span, &block, (block.open | block.close) & ~inside);
@@ -127,14 +133,7 @@ static size_t feed_string(struct sw_span *span, const char *bytes, size_t len)
         struct sw_block block;
         size_t n = SW_MIN(len - at, (size_t)SW_BLOCK);
         sw_block_read(block_at(bytes + at, len - at, room), &block);
-        uint64_t quote = block.quote;
-        if (block.backslash | span->is_escaped) {
-            uint64_t escaped = sw_block_escaped(block.backslash, &span->is_escaped);
-            if (n < SW_BLOCK) {
-                span->is_escaped = escaped >> n & 1;
-            }
-            quote &= ~escaped;
-        }
+        uint64_t quote = quotes(span, &block, n);
         uint64_t before = quote ? (quote & (~quote + 1)) - 1 : low_bits(n);
         if (block.control & before & low_bits(n)) {
             spoil(span, control);

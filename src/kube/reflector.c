@@ -331,8 +331,10 @@ void sw_reflector_broke_off(struct sw_reflector *r, bool is_list,
         .flow_schema = reply->flow_schema,
         .priority_level = reply->priority_level,
     };
-    if (!reply->code && reply->status != 429 && reply->status != 503) {
-        sw_gate_succeed(sw_client_gate(r->client)); /* a 401 may come without on_open */
+    /* A 401 may come without on_open, and so may nonsense. Whoever was let through as the probe
+     * must say how it went, or nobody passes any more. */
+    if (sw_stream_judge(&end) != SW_NEXT_AGAIN_GATED) {
+        sw_gate_succeed(sw_client_gate(r->client));
     }
     if (!reply->code && !end.retry_after_ms) {
         end.retry_after_ms = (uint64_t)SW_MAX(why->retry_after_seconds, 0) * 1000;

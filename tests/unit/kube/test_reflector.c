@@ -1076,6 +1076,24 @@ TEST(a_dead_server_is_probed_once_for_all_kinds)
     teardown(&f);
 }
 
+TEST(a_probe_that_meets_nonsense_makes_way)
+{
+    struct fixture f;
+    setup(&f);
+    fake_break(list_request(&f), -ECONNREFUSED);
+    advance(&f, 1600);
+    fake_break(list_request(&f), SW_E_TOO_LARGE); /* a head of megabytes: somebody is there */
+    for (int i = 0; i < 3; i++) {
+        advance(&f, 60000);
+        fake_answer(list_request(&f), 503, NULL,
+                    STATUS("503", "Unavailable", TOO_LARGE)); /* it is, and lags */
+    }
+    advance(&f, 60000);
+    fake_answer(list_request(&f), 200, NULL, LIST("10", "", ITEM("a", "5", "1")));
+    check_changes(&f, "+a=1 ");
+    teardown(&f);
+}
+
 /* ---- relisting on request ---- */
 
 TEST(a_requested_list_is_consistent_and_loses_no_event)
@@ -1330,6 +1348,7 @@ int main(void)
         CASE("reflector", three_bookmarks_that_do_not_come_are_death),
         CASE("reflector", frequent_bookmarks_make_nobody_nervous),
         CASE("reflector", a_dead_server_is_probed_once_for_all_kinds),
+        CASE("reflector", a_probe_that_meets_nonsense_makes_way),
         CASE("reflector", a_requested_list_is_consistent_and_loses_no_event),
         CASE("reflector", a_request_during_a_list_is_met_by_the_next_one),
         CASE("reflector", a_request_from_a_change_is_met_too),

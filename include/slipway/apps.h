@@ -31,4 +31,11 @@ struct sw_deployment {
  * deployment.kubernetes.io/revision. */
 SW_API extern const struct sw_kind sw_kind_deployment;
 
+/* The typed view of an object of that kind, as the store, a question or a review delivers it; NULL
+ * of NULL. */
+static inline const struct sw_deployment *sw_as_deployment(const struct sw_object *object)
+{
+    return (const struct sw_deployment *)(const void *)object;
+}
+
 #endif

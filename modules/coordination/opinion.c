@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static const struct sw_deployment *as_deployment(const struct sw_object *object)
-{
-    return (const struct sw_deployment *)(const void *)object;
-}
-
 static const char *annotation(const struct sw_object *object, const char *key)
 {
     const char *value = object ? sw_annotation(object, key) : NULL;
@@ -58,7 +53,7 @@ static enum sw_verdict verdict(const struct sw_question *question, bool rests_ru
         return SW_VERDICT_HOLD;
     if (strstr(annotation(stored, SW_RELEASED_BY), COORD_POLICY "/"))
         return SW_VERDICT_FREE;
-    if (!question->is_review && rests_running && is_at_rest(as_deployment(stored)))
+    if (!question->is_review && rests_running && is_at_rest(sw_as_deployment(stored)))
         return SW_VERDICT_FREE;
     return SW_VERDICT_HOLD;
 }

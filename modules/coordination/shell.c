@@ -198,7 +198,7 @@ static bool collect(void *arg, const struct sw_object *object)
     }
     sw_arbiters_ask_others(collector->self, &question, &opinion);
     collector->deployments[collector->count++] = (struct coord_seen_deployment){
-        .object = (const struct sw_deployment *)(const void *)object,
+        .object = sw_as_deployment(object),
         .others = opinion.verdict,
         .others_words = opinion.words,
         .others_owners = opinion.owners,

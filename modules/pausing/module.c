@@ -23,11 +23,6 @@ struct state {
     struct sw_metric *reviews_held;
 };
 
-static const struct sw_deployment *as_deployment(const struct sw_object *object)
-{
-    return (const struct sw_deployment *)(const void *)object;
-}
-
 /* ---- the arbiter ---- */
 
 static void ask(struct sw_instance *self, const struct sw_question *question,
@@ -64,7 +59,7 @@ static enum sw_outcome hand(struct sw_instance *self, struct sw_instance *asker,
     struct hold_state from, to;
 
     sw_arbiters_ask_others(asker, &question, &others);
-    hold_state_of(as_deployment(object), &from);
+    hold_state_of(sw_as_deployment(object), &from);
     switch (hold_apply(arena, &from, request, policy, &others, &to)) {
     case HOLD_UNCHANGED:
         return SW_UNCHANGED;
@@ -115,7 +110,7 @@ static enum sw_result look_at_wish(struct sw_instance *self, void *arg, struct s
     enum sw_hold_verb verb;
 
     (void)arg;
-    if (!object || object->deleted_us || !wish_differs(as_deployment(object), &verb))
+    if (!object || object->deleted_us || !wish_differs(sw_as_deployment(object), &verb))
         return SW_DONE;
     struct sw_hold_request request = {
         .kind = &sw_kind_deployment,
@@ -134,7 +129,7 @@ static void add_wish(struct sw_instance *self, const struct sw_object *object)
     struct state *state = sw_state(self);
     enum sw_hold_verb verb;
 
-    if (!wish_differs(as_deployment(object), &verb))
+    if (!wish_differs(sw_as_deployment(object), &verb))
         return;
     struct sw_arena *arena = sw_arena_new(0);
     sw_queue_add(state->wishes, sw_arena_printf(arena, "%s/%s", object->namespace_, object->name));

@@ -71,8 +71,8 @@ static bool must_hold_resting(const struct sw_deployment *now, const struct sw_d
 static void decide(const struct sw_review *review, const struct sw_opinion *opinion,
                    const struct hold_state *stored, struct verdict *verdict)
 {
-    const struct sw_deployment *now = (const struct sw_deployment *)(const void *)review->object;
-    const struct sw_deployment *old = (const struct sw_deployment *)(const void *)review->old;
+    const struct sw_deployment *now = sw_as_deployment(review->object);
+    const struct sw_deployment *old = sw_as_deployment(review->old);
     struct hold_state *to = &verdict->to;
 
     if (is_ignored(review->object))
@@ -162,8 +162,8 @@ static const char *warning(const struct sw_review *review, const struct sw_opini
 static void decide_ours(const struct sw_review *review, const struct sw_opinion *opinion,
                         const struct hold_state *submitted, struct verdict *verdict)
 {
-    const struct sw_deployment *now = (const struct sw_deployment *)(const void *)review->object;
-    const struct sw_deployment *old = (const struct sw_deployment *)(const void *)review->old;
+    const struct sw_deployment *now = sw_as_deployment(review->object);
+    const struct sw_deployment *old = sw_as_deployment(review->old);
 
     if (submitted->held_by[0])
         verdict->to.is_paused = true;
@@ -177,8 +177,8 @@ static void decide_ours(const struct sw_review *review, const struct sw_opinion 
 void hold_review(const struct sw_review *review, const struct sw_opinion *opinion, bool is_by_us,
                  struct sw_review_answer *answer)
 {
-    const struct sw_deployment *now = (const struct sw_deployment *)(const void *)review->object;
-    const struct sw_deployment *old = (const struct sw_deployment *)(const void *)review->old;
+    const struct sw_deployment *now = sw_as_deployment(review->object);
+    const struct sw_deployment *old = sw_as_deployment(review->old);
     struct hold_state submitted, stored = {false, "", "", "", ""};
 
     if (!now)

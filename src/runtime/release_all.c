@@ -88,17 +88,12 @@ struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_dep
     return patch;
 }
 
-static const struct sw_deployment *as_deployment(const struct sw_object *object)
-{
-    return (const struct sw_deployment *)(const void *)object;
-}
-
 /* False: there is nothing of ours on it. */
 static bool decide(struct item *item, const struct sw_object *object)
 {
     struct sw_arena *arena = sw_arena_new(0);
     const char *held_by = sw_annotation(object, SW_HELD_BY);
-    struct sw_json *patch = sw_release_all_patch(arena, as_deployment(object), &item->resumes);
+    struct sw_json *patch = sw_release_all_patch(arena, sw_as_deployment(object), &item->resumes);
 
     item->body = sw_free(item->body);
     if (patch) {

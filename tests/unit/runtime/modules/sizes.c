@@ -11,11 +11,6 @@ struct state {
     struct sw_metric *changes;
 };
 
-static const struct sw_deployment *as_deployment(const struct sw_object *object)
-{
-    return (const struct sw_deployment *)(const void *)object;
-}
-
 static void on_delta(struct sw_instance *self, void *arg, const struct sw_delta *delta)
 {
     struct state *state = sw_state(self);
@@ -23,7 +18,7 @@ static void on_delta(struct sw_instance *self, void *arg, const struct sw_delta 
     (void)arg;
     if (delta->type != SW_MODIFIED)
         return;
-    int from = as_deployment(delta->old)->replicas, to = as_deployment(delta->now)->replicas;
+    int from = sw_as_deployment(delta->old)->replicas, to = sw_as_deployment(delta->now)->replicas;
     if (from == to)
         return;
     sw_count(state->changes, 1);

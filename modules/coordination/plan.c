@@ -74,7 +74,14 @@ static struct coord_action *action_add(struct work *work, enum coord_action_type
     return action;
 }
 
-/* Jitter is the shell's: it adds it to the time of looking again. */
+/* Up to half of the delay is taken off, so that what has failed together is not tried again
+ * together. In one run the steps of a Weyl sequence keep them apart. */
+static uint64_t with_jitter(struct work *work, uint64_t delay)
+{
+    work->random += UINT64_C(0x9e3779b97f4a7c15);
+    return delay - ((work->random >> 32) * (delay / 2) >> 32);
+}
+
 static bool is_waiting_to_retry(struct work *work, bool *has_failed, uint32_t failures,
                                 uint64_t *retry_ms)
 {
@@ -82,7 +89,7 @@ static bool is_waiting_to_retry(struct work *work, bool *has_failed, uint32_t fa
 
     if (*has_failed) {
         uint64_t delay = (uint64_t)RETRY_FIRST_MS << SW_MIN(failures, 12U);
-        *retry_ms = now + SW_MIN(delay, (uint64_t)RETRY_MOST_MS);
+        *retry_ms = now + with_jitter(work, SW_MIN(delay, (uint64_t)RETRY_MOST_MS));
         *has_failed = false;
     }
     if (*retry_ms > now) {
@@ -281,6 +288,7 @@ void coord_plan(struct coord_memory *memory, const struct coord_snapshot *snapsh
         .result = ret_result,
         .next_action = &ret_result->actions,
         .next_remark = &ret_result->remarks,
+        .random = snapshot->random,
     };
 
     *ret_result = (struct coord_result){.look_again_ms = NEVER};

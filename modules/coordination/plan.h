@@ -51,6 +51,7 @@ struct coord_snapshot {
     const char *namespace_;
     uint64_t now_ms; /* monotonic */
     int64_t wall_us;
+    uint64_t random;      /* another one for each run: jitter of retries */
     int64_t term;         /* of our lease */
     bool rests_running;   /* atRest where a coordination does not say */
     uint64_t lists;       /* how many lists of the coordinations have been applied */

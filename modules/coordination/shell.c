@@ -261,6 +261,7 @@ static void run_plan(struct sw_instance *self, struct space *space)
         .namespace_ = space->namespace_,
         .now_ms = sw_time_ms(self),
         .wall_us = sw_time_wall_us(self),
+        .random = sw_time_random(self),
         .term = sw_term(self),
         .rests_running = state->rests_running,
         .lists = state->lists,

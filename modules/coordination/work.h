@@ -241,6 +241,7 @@ struct work {
     uint32_t line_count;
     struct coord_action **next_action;
     struct coord_remark **next_remark;
+    uint64_t random;
 };
 
 /* memory.c */

@@ -802,6 +802,33 @@ TEST(has_a_deadline_of_its_own)
     fixture_free(f);
 }
 
+/* ---- what fails ---- */
+
+TEST(what_has_failed_together_is_not_tried_again_together)
+{
+    uint64_t after[2];
+
+    for (uint64_t i = 0; i < 2; i++) {
+        struct fixture *f = fixture_new();
+        rest(f, 0);
+        strip(&f->subjects[0], SW_COORDINATED_BY);
+        plan(f);
+        answer(f, must(f, "a"), SW_OK, "9");
+        answer(f, must(f, "d0"), SW_REFUSED, "");
+        f->snapshot.random = i << 63;
+        plan(f);
+        assert_null(action_on(f, "d0"));
+        after[i] = f->result.look_again_ms;
+        assert_in_range(after[i], 200, 400);
+        f->snapshot.now_ms += after[i];
+        answer(f, must(f, "a"), SW_OK, "9");
+        plan(f);
+        assert_hold(f, "d0", SW_HOLD_MARK);
+        fixture_free(f);
+    }
+    assert_int_not_equal(after[0], after[1]);
+}
+
 /* ---- who selects nothing, and who is gone ---- */
 
 TEST(an_invalid_selector_is_reported)
@@ -929,6 +956,7 @@ int main(void)
         CASE("plan", stop_keeps_the_turn_of_one_that_has_failed),
         CASE("plan", skip_writes_down_the_failed_template_before_it_holds),
         CASE("plan", has_a_deadline_of_its_own),
+        CASE("plan", what_has_failed_together_is_not_tried_again_together),
         CASE("plan", an_invalid_selector_is_reported),
         CASE("plan", members_of_a_deleted_coordination_are_freed_one_at_a_time),
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),

@@ -266,6 +266,7 @@ void world_leader_runs(struct world *world, struct leader *leader)
         .namespace_ = NAMESPACE,
         .now_ms = world->now_ms,
         .wall_us = world_wall_us(world),
+        .random = (world->runs + 1) * UINT64_C(0xd1342543de82ef95),
         .term = leader->term,
         .rests_running = world->rests_running,
         .lists = leader->lists,

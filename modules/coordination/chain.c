@@ -93,6 +93,18 @@ static void note_sent(struct work *work, const struct member *member, uint64_t t
     }
 }
 
+static void paused_remarks(struct work *work, const struct member *member,
+                           struct coord_action *action)
+{
+    for (uint32_t g = 0; g < work->group_count; g++) {
+        const struct place *place = coord_place(&work->groups[g], member);
+        if (place && place->leaves)
+            coord_remark_add(&action->remarks,
+                             coord_remark(work->arena, true, work->groups[g].name, SW_NORMAL,
+                                          "DeploymentPaused", "paused %s", member->m->full));
+    }
+}
+
 static void take_back(struct work *work, struct member *member)
 {
     if (!member->d) {
@@ -109,6 +121,8 @@ static void take_back(struct work *work, struct member *member)
     action->owners = leaving_owners(work, member);
     if (action->verb == SW_HOLD_FENCE)
         action->fence = fence_text(work, member);
+    if (action->verb == SW_HOLD_PAUSE && !member->d->is_paused)
+        paused_remarks(work, member, action);
     if (member->group_count == 0)
         action->marks = NULL;
     bool is_taking = action->had_right && action->was_complete && action->verb != SW_HOLD_FENCE;

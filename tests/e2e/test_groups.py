@@ -118,7 +118,8 @@ def test_several_rolling_at_first_sight(scene):
     scene.until_runs("a", "b", "c", timeout_s=90)
     scene.until_ready()
     held = [event for event in scene.events("web") if event["reason"] == "DeploymentPaused"]
-    assert len(held) <= 3, "one event that names the number"
+    assert sum("Deployments" in event["message"] for event in held) == 1, "one event that names the number"
+    assert len(held) <= 4, "and one for the end of each turn"
 
 
 def test_taking_over_from_the_reference(scene):

@@ -255,6 +255,17 @@ static const struct coord_action *assert_record(const struct fixture *f, const c
     return action;
 }
 
+/* The reasons of all remarks, in their order. */
+static void assert_remarks(const struct coord_remark *remark, const char *reasons)
+{
+    char text[512] = "";
+
+    for (; remark; remark = remark->next)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", text[0] ? " " : "",
+                 remark->reason);
+    assert_string_equal(text, reasons);
+}
+
 static void assert_no_record(const struct fixture *f)
 {
     const struct coord_action *action = action_on(f, "a");
@@ -309,6 +320,8 @@ TEST(records_the_first_in_line_before_it_is_released)
     plan(f);
     assert_hold(f, "d1", SW_HOLD_RELEASE);
     assert_string_equal(must(f, "d1")->resource_version, f->subjects[1].version);
+    assert_remarks(must(f, "d1")->remarks, "DeploymentActivated DeploymentUnpaused "
+                                           "ActiveDeploymentChanged RolloutReleased");
     fixture_free(f);
 }
 
@@ -607,6 +620,7 @@ TEST(takes_back_and_records_and_releases_the_next)
     assert_hold(f, "d0", SW_HOLD_PAUSE);
     assert_null(action_on(f, "d1"));
     const struct coord_action *taken = must(f, "d0");
+    assert_remarks(taken->remarks, "DeploymentPaused");
 
     /* Taken back; that it is not observed yet does not matter. */
     rest(f, 0);
@@ -614,7 +628,8 @@ TEST(takes_back_and_records_and_releases_the_next)
     f->subjects[0].d.meta.generation = 4;
     answer(f, taken, SW_OK, f->subjects[0].version);
     plan(f);
-    assert_record(f, "n/d1");
+    const struct coord_action *record = assert_record(f, "n/d1");
+    assert_remarks(record->remarks, "ActiveDeploymentReady ActiveDeploymentCleared");
     fixture_free(f);
 }
 

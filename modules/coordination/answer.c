@@ -14,20 +14,19 @@ static char *error_text(const struct coord_action *action, const struct coord_an
 {
     const char *text = answer->message[0] ? answer->message : sw_outcome_text(answer->outcome);
 
-    return sw_asprintf("%s: %.*s", action->name, ERROR_MAX, text);
+    return sw_asprintf("%s: %.*s", action->name, (int)coord_cut(text, ERROR_MAX), text);
 }
 
 static struct coord_remark *warnings(struct sw_arena *arena, const struct coord_action *action,
                                      const struct coord_answer *answer)
 {
     struct coord_remark *remarks = NULL;
+    const char *text = answer->message[0] ? answer->message : sw_outcome_text(answer->outcome);
 
     for (uint32_t i = 0; i < action->group_count && action->failure; i++)
-        coord_remark_add(
-            &remarks,
-            coord_remark(arena, true, action->groups[i], SW_WARNING, action->failure, "%s: %.*s",
-                         action->name, ERROR_MAX,
-                         answer->message[0] ? answer->message : sw_outcome_text(answer->outcome)));
+        coord_remark_add(&remarks, coord_remark(arena, true, action->groups[i], SW_WARNING,
+                                                action->failure, "%s: %.*s", action->name,
+                                                (int)coord_cut(text, ERROR_MAX), text));
     return remarks;
 }
 

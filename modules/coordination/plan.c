@@ -23,6 +23,19 @@ void coord_look_again(struct work *work, uint64_t at_ms)
         work->result->look_again_ms = after;
 }
 
+size_t coord_cut(const char *text, size_t most)
+{
+    size_t len = strnlen(text, most), last = len;
+
+    while (last > 0 && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
+        last--;
+    if (last == 0)
+        return 0;
+    unsigned char lead = (unsigned char)text[last - 1];
+    size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    return len - (last - 1) < size ? last - 1 : len;
+}
+
 /* ---- remarks ---- */
 
 struct coord_remark *coord_remark(struct sw_arena *arena, bool is_of_coordination, const char *name,

@@ -18,20 +18,29 @@ int64_t coord_state_now(const struct work *work)
 
 /* ---- history ---- */
 
+/* As it would be written again; 0 of what could not: somebody else has put it there. */
+static int64_t whole(int64_t us)
+{
+    static const int64_t end_us = INT64_C(253402300800) * SECOND_US; /* of the year 9999 */
+
+    return us > 0 && us < end_us ? us / SECOND_US * SECOND_US : 0;
+}
+
 /* Another leader may have seen what we missed: the later time counts. */
 static void merge_times(struct member_memory *m, const struct coord_entry *entry)
 {
-    if (entry->started_us > m->started_us)
-        m->started_us = entry->started_us;
-    if (entry->finished_us > m->finished_us)
-        m->finished_us = entry->finished_us;
+    if (whole(entry->started_us) > m->started_us)
+        m->started_us = whole(entry->started_us);
+    if (whole(entry->finished_us) > m->finished_us)
+        m->finished_us = whole(entry->finished_us);
 }
 
 static void inherit(struct member_memory *m, const struct coord_entry *entry)
 {
-    if (entry->pending_since_us &&
-        (!m->pending_since_us || entry->pending_since_us < m->pending_since_us))
-        m->pending_since_us = entry->pending_since_us;
+    int64_t since_us = whole(entry->pending_since_us);
+
+    if (since_us && (!m->pending_since_us || since_us < m->pending_since_us))
+        m->pending_since_us = since_us;
     if (entry->has_pending_changes)
         m->was_pending = true;
     if (strlen(entry->failed_template) == sizeof m->failed_template - 1)

@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 
+#define ERROR_MAX 1024
+#define WORDS_MAX 200 /* bytes of a text that others have written */
+
 /* ---- the active set ---- */
 
 static int compare_active(const void *a, const void *b)
@@ -90,8 +93,9 @@ static const char *own_text(struct work *work, const struct member *member, bool
     if (is_active && member->is_failed)
         return "its rollout has failed";
     if (member->seen->others != SW_VERDICT_FREE && (member->is_pending || is_active))
-        return sw_arena_printf(work->arena, "held by %s%s%.200s", member->seen->others_owners,
+        return sw_arena_printf(work->arena, "held by %s%s%.*s", member->seen->others_owners,
                                member->seen->others_words[0] ? ": " : "",
+                               (int)coord_cut(member->seen->others_words, WORDS_MAX),
                                member->seen->others_words);
     return "";
 }
@@ -297,8 +301,9 @@ static struct sw_condition degraded(struct work *work, const struct group *group
         condition.message = error;
     } else if (!group->seen->selector) {
         condition.reason = "InvalidSelector";
-        condition.message =
-            sw_arena_printf(work->arena, "spec.labelSelector: %s", group->seen->selector_error);
+        condition.message = sw_arena_printf(work->arena, "spec.labelSelector: %.*s",
+                                            (int)coord_cut(group->seen->selector_error, ERROR_MAX),
+                                            group->seen->selector_error);
     } else if (failed) {
         condition.reason = "RolloutFailed";
         condition.message = sw_arena_printf(

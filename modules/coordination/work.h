@@ -296,6 +296,9 @@ struct coord_remark *coord_status_remarks(struct work *work, struct group *group
                                           const struct coord_status *status);
 
 /* plan.c: actions and remarks */
+/* How many bytes of text to show: at most so many, and no character in part. What a status says
+ * must come back as it was sent, else it would be written for ever. */
+size_t coord_cut(const char *text, size_t most);
 void coord_look_again(struct work *work, uint64_t at_ms);
 /* May a request go to it now? Asks for a read first where that is needed. */
 bool coord_member_is_free(struct work *work, struct member *member);

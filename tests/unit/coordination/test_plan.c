@@ -937,6 +937,83 @@ TEST(an_absent_active_deployment_is_deleted_from_the_status)
     fixture_free(f);
 }
 
+/* Each of them would be written for ever if it did not come back as it was sent. */
+TEST(a_text_is_cut_between_characters)
+{
+    static const char euro[] = "\xe2\x82\xac";
+    char reason[256];
+    struct fixture *f = fixture_new();
+
+    for (int before = 197; before <= 200; before++) {
+        wait_(f, 0);
+        snprintf(reason, sizeof reason, "%0*d%sand more", before, 0, euro);
+        f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+        f->seen[0].others_owners = "user";
+        f->seen[0].others_words = reason;
+        f->group.selector_error = reason;
+        plan(f);
+        const struct coord_action *written = must(f, "a");
+        const char *message = written->status->entries[0].message;
+        assert_string_equal(message + strlen(message) - 3, before == 197 ? euro : "000");
+        answer(f, written, SW_OK, "9");
+    }
+    fixture_free(f);
+}
+
+TEST(half_a_character_of_a_selector_is_not_shown)
+{
+    struct fixture *f = fixture_new();
+
+    f->group.selector = NULL;
+    f->group.selector_error = "is not \xe2\x82";
+    plan(f);
+    assert_string_equal(status_of(f)->conditions[2].message, "spec.labelSelector: is not ");
+    fixture_free(f);
+}
+
+TEST(half_a_character_of_an_answer_is_not_shown)
+{
+    char message[300];
+    struct fixture *f = fixture_new();
+    struct coord_answer what = {SW_REFUSED, "", message, ""};
+
+    snprintf(message, sizeof message, "%0255d\xc3\xa9", 0);
+    rest(f, 0);
+    strip(&f->subjects[0], SW_COORDINATED_BY);
+    plan(f);
+    answer(f, must(f, "a"), SW_OK, "9");
+    coord_answered(f->memory, must(f, "d0"), &what, f->arena);
+    plan(f);
+    assert_condition(f, "Degraded", "True", "Error");
+    assert_int_equal(strlen(status_of(f)->conditions[2].message), strlen("d0: ") + 255);
+    fixture_free(f);
+}
+
+TEST(a_time_that_somebody_has_written_is_read_in_whole_seconds)
+{
+    const struct coord_entry entries[] = {
+        {.name = "n/d0",
+         .has_pending_changes = true,
+         .position = 1,
+         .message = "",
+         .failed_template = "",
+         .started_us = 100 * INT64_C(1000000) + 1,
+         .finished_us = INT64_MAX,
+         .pending_since_us = 160 * INT64_C(1000000) + 999999},
+    };
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    f->c.is_suspended = true;
+    f->c.states = (struct sw_list){entries, 1};
+    plan(f);
+    const struct coord_entry *entry = &status_of(f)->entries[0];
+    assert_int_equal(entry->started_us, 100 * INT64_C(1000000));
+    assert_int_equal(entry->finished_us, 0);
+    assert_int_equal(entry->pending_since_us, 160 * INT64_C(1000000));
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -977,6 +1054,10 @@ int main(void)
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
         CASE("plan", what_the_reference_has_paused_is_taken_over_first),
         CASE("plan", an_absent_active_deployment_is_deleted_from_the_status),
+        CASE("plan", a_text_is_cut_between_characters),
+        CASE("plan", half_a_character_of_a_selector_is_not_shown),
+        CASE("plan", half_a_character_of_an_answer_is_not_shown),
+        CASE("plan", a_time_that_somebody_has_written_is_read_in_whole_seconds),
     };
 
     return RUN(tests);

@@ -133,6 +133,14 @@ static void put_aside_failed(struct member *member)
     member->m->pending_since_us = 0;
 }
 
+bool coord_is_stopped(const struct member *member)
+{
+    if (!member->d || !member->is_active || member->is_complete ||
+        member->m->complete_since_ms != NEVER)
+        return false;
+    return member->is_users_pause || sw_annotation(&member->d->meta, SW_HOLD_BY_USER);
+}
+
 /* ---- who keeps ---- */
 
 static int compare_order(const void *a, const void *b)

@@ -190,8 +190,7 @@ static bool is_place_moving(const struct group *group)
 {
     for (uint32_t i = 0; i < group->place_count; i++) {
         const struct member *member = group->places[i].member;
-        if (member && member->d && !group->places[i].leaves &&
-            (member->is_failed || member->is_users_pause))
+        if (member && !group->places[i].leaves && (member->is_failed || coord_is_stopped(member)))
             return false;
     }
     return true;

@@ -281,20 +281,32 @@ static const char *error_of(struct work *work, const struct group *group)
     return error ? sw_arena_strdup(work->arena, error) : NULL;
 }
 
+static const char *stopped_text(struct work *work, const struct member *member)
+{
+    const char *hold = sw_annotation(&member->d->meta, SW_HOLD_BY_USER);
+
+    if (member->is_users_pause || !hold)
+        return sw_arena_printf(work->arena, "%s is paused by its owner in the middle of its turn",
+                               member->m->full);
+    return sw_arena_printf(work->arena, "%s is held by %s in the middle of its turn%s%.*s",
+                           member->m->full, SW_HOLD_BY_USER, hold[0] ? ": " : "",
+                           (int)coord_cut(hold, ERROR_MAX), hold);
+}
+
 static struct sw_condition degraded(struct work *work, const struct group *group,
                                     const struct coord_status *status)
 {
     struct sw_condition condition = {.type = "Degraded", .status = "True"};
     const char *error = error_of(work, group);
-    const struct member *failed = NULL, *paused = NULL;
+    const struct member *failed = NULL, *stopped = NULL;
 
     for (uint32_t i = 0; i < group->member_count; i++) {
         const struct member *member = group->members[i];
         bool is_active = is_in(status, member);
         if (!failed && (member->is_aside || (is_active && member->is_failed)))
             failed = member;
-        if (!paused && is_active && member->is_users_pause && !member->is_complete)
-            paused = member;
+        if (!stopped && is_active && coord_is_stopped(member))
+            stopped = member;
     }
     if (error) {
         condition.reason = "Error";
@@ -317,10 +329,9 @@ static struct sw_condition degraded(struct work *work, const struct group *group
         condition.message =
             sw_arena_printf(work->arena, "%s is unavailable, so nobody else is activated",
                             group->blocked_by->m->full);
-    } else if (paused) {
+    } else if (stopped) {
         condition.reason = "PausedByUser";
-        condition.message = sw_arena_printf(
-            work->arena, "%s is paused by its owner in the middle of its turn", paused->m->full);
+        condition.message = stopped_text(work, stopped);
     } else {
         condition.status = "False";
         condition.reason = "NoErrors";

@@ -273,6 +273,9 @@ void coord_places(struct work *work);
 struct place *coord_place(const struct group *group, const struct member *member);
 /* Its pause was set by the reference, which put no mark on it, and is still to be marked. */
 bool coord_is_adopted(const struct group *group, const struct member *member);
+/* Active, and in the middle of its turn a person keeps it from going on: by its pause, or by
+ * slipway.dev/hold. One that was complete finishes its turn. */
+bool coord_is_stopped(const struct member *member);
 
 /* queue.c */
 void coord_queue(struct work *work);

@@ -16,6 +16,7 @@ struct subject {
     struct sw_deployment d;
     struct sw_label annotations[ANNOTATIONS];
     struct sw_condition conditions[2];
+    struct sw_label labels[2];
     char version[8];
 };
 
@@ -23,9 +24,9 @@ struct fixture {
     struct subject subjects[DEPLOYMENTS];
     struct coord_seen_deployment seen[DEPLOYMENTS];
     size_t count;
-    struct coordination c;
-    struct coord_seen_group group;
-    struct sw_selector *selector;
+    struct coordination c, other; /* the other one is there once with_other was called */
+    struct coord_seen_group groups[2];
+    struct sw_selector *selector, *other_selector;
     struct coord_snapshot snapshot;
     struct coord_memory *memory;
     struct sw_arena *arena;
@@ -182,23 +183,43 @@ static struct fixture *fixture_new(void)
         .observed_generation = 1,
     };
     assert_int_equal(sw_selector_parse_text("", &f->selector, why, sizeof why), 0);
-    f->group = (struct coord_seen_group){&f->c, f->selector, ""};
+    f->groups[0] = (struct coord_seen_group){&f->c, f->selector, ""};
     f->snapshot = (struct coord_snapshot){
         .namespace_ = "n",
         .now_ms = 1000000,
         .wall_us = INT64_C(1700000000000000),
         .lists = 1,
-        .groups = &f->group,
+        .groups = f->groups,
         .group_count = 1,
         .deployments = f->seen,
     };
     return f;
 }
 
+/* A second coordination, "b", that selects by a label. */
+static void with_other(struct fixture *f, const char *selector)
+{
+    char why[256];
+
+    f->other = f->c;
+    f->other.meta.name = "b";
+    f->other.meta.uid = "v";
+    assert_int_equal(sw_selector_parse_text(selector, &f->other_selector, why, sizeof why), 0);
+    f->groups[1] = (struct coord_seen_group){&f->other, f->other_selector, ""};
+    f->snapshot.group_count = 2;
+}
+
+static void label(struct fixture *f, size_t i, const char *key)
+{
+    f->subjects[i].labels[0] = (struct sw_label){key, "1"};
+    f->subjects[i].d.meta.labels = (struct sw_labels){f->subjects[i].labels, 1};
+}
+
 static void fixture_free(struct fixture *f)
 {
     coord_memory_free(f->memory);
     sw_selector_free(f->selector);
+    sw_selector_free(f->other_selector);
     sw_arena_free(f->arena);
     test_free(f);
 }
@@ -733,6 +754,98 @@ TEST(says_that_the_active_one_is_paused_by_its_owner)
     fixture_free(f);
 }
 
+static void hold(struct fixture *f, size_t i, const char *reason)
+{
+    annotate(&f->subjects[i], SW_HOLD_BY_USER, reason);
+    annotate(&f->subjects[i], SW_HELD_BY, "user");
+    f->subjects[i].d.is_paused = true;
+    f->seen[i].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    f->seen[i].others_owners = "user";
+    f->seen[i].others_words = reason;
+}
+
+TEST(says_that_a_person_holds_the_active_one_in_the_middle_of_its_turn)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    hold(f, 0, "the database first");
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    assert_condition(f, "Degraded", "True", "PausedByUser");
+    assert_string_equal(
+        status_of(f)->conditions[2].message,
+        "n/d0 is held by slipway.dev/hold in the middle of its turn: the database first");
+    assert_string_equal(status_of(f)->entries[0].message, "held by user: the database first");
+    fixture_free(f);
+}
+
+TEST(a_complete_one_finishes_its_turn_whoever_pauses_it_in_the_wait)
+{
+    for (int is_held = 0; is_held < 2; is_held++) {
+        struct fixture *f = fixture_new();
+        f->c.min_ready_seconds = 30;
+        roll(f, 0);
+        set_active(f, 0);
+        plan(f);
+        answer(f, must(f, "a"), SW_CONFLICT, "");
+        f->c.meta.resource_version = "10";
+        finish(f, 0);
+        plan(f);
+        answer(f, must(f, "a"), SW_CONFLICT, "");
+        f->c.meta.resource_version = "11";
+        /* Paused, and not observed yet. */
+        f->subjects[0].d.is_paused = true;
+        f->subjects[0].d.meta.generation = 4;
+        if (is_held)
+            hold(f, 0, "freeze");
+        touch(&f->subjects[0]);
+        plan(f);
+        assert_condition(f, "Degraded", "False", "NoErrors");
+        f->snapshot.now_ms += 30000;
+        f->subjects[0].d.observed_generation = 4;
+        plan(f);
+        assert_hold(f, "d0", is_held ? SW_HOLD_PAUSE : SW_HOLD_TAKE_BACK);
+        fixture_free(f);
+    }
+}
+
+/* It needs a place in both coordinations, and waits for one that a person holds back. */
+TEST(no_place_is_kept_for_one_that_waits_for_a_person)
+{
+    for (int is_held = 0; is_held < 2; is_held++) {
+        struct fixture *f = fixture_new();
+        char why[256];
+        f->selector = sw_selector_free(f->selector);
+        assert_int_equal(sw_selector_parse_text("a", &f->selector, why, sizeof why), 0);
+        f->groups[0].selector = f->selector;
+        with_other(f, "!only-a");
+        roll(f, 0); /* a only */
+        f->subjects[0].labels[0] = (struct sw_label){"a", "1"};
+        f->subjects[0].labels[1] = (struct sw_label){"only-a", "1"};
+        f->subjects[0].d.meta.labels = (struct sw_labels){f->subjects[0].labels, 2};
+        wait_(f, 1); /* both */
+        label(f, 1, "a");
+        annotate(&f->subjects[1], SW_COORDINATED_BY, "a,b");
+        annotate(&f->subjects[1], SW_HELD_BY, "coordination/a,coordination/b");
+        wait_(f, 2); /* b only */
+        annotate(&f->subjects[2], SW_COORDINATED_BY, "b");
+        annotate(&f->subjects[2], SW_HELD_BY, "coordination/b");
+        set_active(f, 0);
+        if (is_held)
+            hold(f, 0, "freeze");
+        plan(f);
+        assert_false(must(f, "a")->is_record);
+        assert_true(must(f, "b")->is_record == is_held);
+        if (is_held)
+            assert_string_equal(must(f, "b")->status->active[0], "n/d2");
+        fixture_free(f);
+    }
+}
+
 /* ---- found rolling ---- */
 
 TEST(pauses_what_is_found_rolling_while_another_is_active)
@@ -850,8 +963,8 @@ TEST(an_invalid_selector_is_reported)
 {
     struct fixture *f = fixture_new();
 
-    f->group.selector = NULL;
-    f->group.selector_error = "is absent, so nothing is selected";
+    f->groups[0].selector = NULL;
+    f->groups[0].selector_error = "is absent, so nothing is selected";
     plan(f);
     assert_condition(f, "Degraded", "True", "InvalidSelector");
     fixture_free(f);
@@ -950,7 +1063,7 @@ TEST(a_text_is_cut_between_characters)
         f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
         f->seen[0].others_owners = "user";
         f->seen[0].others_words = reason;
-        f->group.selector_error = reason;
+        f->groups[0].selector_error = reason;
         plan(f);
         const struct coord_action *written = must(f, "a");
         const char *message = written->status->entries[0].message;
@@ -964,8 +1077,8 @@ TEST(half_a_character_of_a_selector_is_not_shown)
 {
     struct fixture *f = fixture_new();
 
-    f->group.selector = NULL;
-    f->group.selector_error = "is not \xe2\x82";
+    f->groups[0].selector = NULL;
+    f->groups[0].selector_error = "is not \xe2\x82";
     plan(f);
     assert_string_equal(status_of(f)->conditions[2].message, "spec.labelSelector: is not ");
     fixture_free(f);
@@ -1043,6 +1156,9 @@ int main(void)
         CASE("plan", rests_running_where_the_coordination_says_so),
         CASE("plan", asks_the_server_whether_the_active_one_is_gone),
         CASE("plan", says_that_the_active_one_is_paused_by_its_owner),
+        CASE("plan", says_that_a_person_holds_the_active_one_in_the_middle_of_its_turn),
+        CASE("plan", a_complete_one_finishes_its_turn_whoever_pauses_it_in_the_wait),
+        CASE("plan", no_place_is_kept_for_one_that_waits_for_a_person),
         CASE("plan", pauses_what_is_found_rolling_while_another_is_active),
         CASE("plan", what_is_found_rolling_becomes_active_if_a_place_is_free),
         CASE("plan", stop_keeps_the_turn_of_one_that_has_failed),

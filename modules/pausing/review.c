@@ -17,11 +17,14 @@ struct verdict {
     bool is_held_now; /* by this review, not before */
 };
 
-static bool is_ignored(const struct sw_object *object)
+/* No policy has a say in it. But slipway.dev/hold, the one hold of somebody who selects nothing, is
+ * a person's wish for this very Deployment: who asks for both gets both. */
+static bool is_ignored(const struct sw_object *object, const struct sw_opinion *opinion)
 {
     const char *value = sw_annotation(object, SW_IGNORE);
+    bool is_wished = opinion->verdict != SW_VERDICT_FREE && !opinion->is_selected;
 
-    return value && strcmp(value, "true") == 0;
+    return value && strcmp(value, "true") == 0 && !is_wished;
 }
 
 /* The mark names coordinations, a hold names owners. */
@@ -75,7 +78,7 @@ static void decide(const struct sw_review *review, const struct sw_opinion *opin
     const struct sw_deployment *old = sw_as_deployment(review->old);
     struct hold_state *to = &verdict->to;
 
-    if (is_ignored(review->object))
+    if (is_ignored(review->object, opinion))
         return;
     if (!old) {
         if (!to->is_paused && (opinion->is_selected || opinion->verdict != SW_VERDICT_FREE))
@@ -168,7 +171,7 @@ static void decide_ours(const struct sw_review *review, const struct sw_opinion 
     if (submitted->held_by[0])
         verdict->to.is_paused = true;
     else if (old && !submitted->is_paused && !hold_is_released(submitted) &&
-             !is_ignored(review->object) &&
+             !is_ignored(review->object, opinion) &&
              !sw_hash128_equal(now->template_hash, old->template_hash) &&
              must_hold_resting(now, old, opinion, submitted->coordinated_by[0] != '\0'))
         hold_now(review->arena, opinion, verdict);

@@ -131,6 +131,14 @@ TEST(a_persons_own_pause_stays_as_it_is)
     end(s);
 }
 
+TEST(a_wish_counts_also_on_the_ignored)
+{
+    struct stage *s = begin(HOLD ",\"slipway.dev/ignore\":\"true\"", false);
+
+    check_holds(patch_of(s), "5");
+    end(s);
+}
+
 TEST(whoever_else_holds_goes_on_holding)
 {
     struct stage *s = begin("\"slipway.dev/held-by\":\"coordination/web,user\"", true);
@@ -180,6 +188,7 @@ int main(void)
         CASE("pausing", a_wish_of_while_nobody_led_is_found),
         CASE("pausing", the_end_of_a_wish_while_nobody_led_is_found),
         CASE("pausing", a_persons_own_pause_stays_as_it_is),
+        CASE("pausing", a_wish_counts_also_on_the_ignored),
         CASE("pausing", whoever_else_holds_goes_on_holding),
         CASE("pausing", what_met_a_newer_version_is_decided_on_that),
         CASE("pausing", a_lost_answer_is_tried_again),

@@ -369,6 +369,36 @@ TEST(ignored_means_that_the_pause_is_the_persons_business)
     assert_false(ask(&now, &old, selected()).state.is_paused);
 }
 
+TEST(a_hold_counts_also_on_the_ignored)
+{
+    struct sw_opinion wish = {
+        .verdict = SW_VERDICT_HOLD_OUT_OF_LINE,
+        .owners = "user",
+        .words = "freeze",
+    };
+    struct subject now, old;
+
+    make(&old, false, NULL, NULL, NULL, 1);
+    make(&now, false, NULL, NULL, NULL, 2);
+    annotate(&now, SW_IGNORE, "true");
+    assert_false(ask(&now, &old, unselected()).state.is_paused);
+    struct outcome outcome = ask(&now, &old, wish);
+    check_held(&outcome, "user");
+    outcome = ask(&now, NULL, wish);
+    check_held(&outcome, "user");
+
+    /* What is held stays held, while the hold stands. */
+    make(&old, true, NULL, "user", NULL, 1);
+    outcome = ask(&now, &old, wish);
+    check_held(&outcome, "user");
+    assert_string_equal(outcome.state.coordinated_by, "");
+
+    /* The same for a write of ours that another webhook has given a template. */
+    make(&old, false, NULL, NULL, NULL, 1);
+    assert_true(ask_as(&now, &old, wish, true).state.is_paused);
+    assert_false(ask_as(&now, &old, unselected(), true).state.is_paused);
+}
+
 /* The object as our answer has left it, with the stored one as before: what the API server sends
  * when another webhook has changed something after us. */
 static void check_second_round(struct subject *old, bool is_old_paused, const struct outcome *first,
@@ -519,6 +549,7 @@ int main(void)
         ROW(with_no_pods_and_none_wanted_it_passes),
         ROW(the_mark_counts_where_the_cache_does_not_know_yet),
         ROW(ignored_means_that_the_pause_is_the_persons_business),
+        ROW(a_hold_counts_also_on_the_ignored),
         ROW(asked_again_after_another_webhook_the_answer_stays),
         ROW(an_older_copy_of_a_held_one_does_not_pause_the_released),
         ROW(an_older_copy_of_a_held_one_does_not_resume_what_a_person_paused),

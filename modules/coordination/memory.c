@@ -36,6 +36,7 @@ static struct group_memory *group_free(struct group_memory *group)
     sw_free(group->version);
     sw_free(group->refused_version);
     sw_free(group->read_version);
+    sw_free(group->blocker);
     return sw_free(group);
 }
 
@@ -91,6 +92,7 @@ static struct group_memory *group_new(const struct coordination *c)
     group->name = sw_strdup(c->meta.name);
     group->uid = sw_strdup(c->meta.uid);
     group->generation = c->meta.generation;
+    group->blocked_since_ms = NEVER;
     return group;
 }
 

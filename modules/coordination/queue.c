@@ -196,6 +196,87 @@ static bool is_place_moving(const struct group *group)
     return true;
 }
 
+/* ---- for whom the choice waits ---- */
+
+/* In one run this changes within milliseconds; what lasts longer is said in the status. The text
+ * stays while the same one is in the way, and another is named only after the same time. */
+#define BLOCKED_MS 10000
+
+/* Why the choice in a group has to wait for a member of it; NULL: it has not. */
+static const char *why_blocks(const struct group *group, const struct member *member,
+                              const struct member *candidate)
+{
+    if (!coord_list_names(member->marked, group->name))
+        return "%s is not marked yet";
+    if (coord_place(group, member))
+        return NULL;
+    if (!member->is_observed)
+        return "the Deployment controller has not observed %s yet";
+    if (member == candidate)
+        return NULL;
+    if (member->has_right)
+        return "%s still has the right to roll";
+    return member->is_rolling ? "%s is still rolling" : NULL;
+}
+
+static void note_blocker(const struct member *candidate)
+{
+    const struct member *blocker = NULL;
+    const char *text = NULL;
+
+    for (uint32_t i = 0; i < candidate->group_count && !text; i++) {
+        const struct group *group = candidate->groups[i];
+        for (uint32_t k = 0; k < group->member_count && !text; k++) {
+            blocker = group->members[k];
+            text = why_blocks(group, blocker, candidate);
+        }
+    }
+    for (uint32_t i = 0; i < candidate->group_count && text; i++) {
+        struct group *group = candidate->groups[i];
+        if (group->blocker)
+            continue;
+        group->candidate = candidate;
+        group->blocker = blocker;
+        group->blocked_text = text;
+    }
+}
+
+static bool still_blocks(const struct work *work, const struct group *group)
+{
+    const struct member *member = coord_memory_find(work, group->m->blocker);
+
+    for (uint32_t i = 0; member && member->d && i < member->group_count; i++)
+        if (why_blocks(member->groups[i], member, group->candidate))
+            return true;
+    return false;
+}
+
+static void name_blocker(struct work *work, struct group *group)
+{
+    struct group_memory *m = group->m;
+    uint64_t now = work->snapshot->now_ms;
+
+    if (!group->blocker || group->kept + group->joining + group->unready + group->chosen > 0) {
+        m->blocked_since_ms = NEVER;
+        coord_memory_set(&m->blocker, NULL);
+        return;
+    }
+    if (m->blocked_since_ms == NEVER)
+        m->blocked_since_ms = now;
+    if (m->blocker && still_blocks(work, group))
+        return;
+    uint64_t at_ms = (m->blocker ? m->named_ms : m->blocked_since_ms) + BLOCKED_MS;
+    if (now < at_ms) {
+        coord_look_again(work, at_ms);
+        return;
+    }
+    coord_memory_set(&m->blocker, group->blocker->name);
+    m->blocked_text = group->blocked_text;
+    m->named_ms = now;
+}
+
+/* ---- is it the next? ---- */
+
 static enum obstacle obstacle_of(struct work *work, struct member *member)
 {
     enum obstacle worst = NOTHING;
@@ -220,6 +301,8 @@ static enum obstacle obstacle_of(struct work *work, struct member *member)
     }
     if (worst == NOTHING && (!member->is_observed || m->writing || m->reading || m->must_read))
         worst = NOT_YET;
+    if (worst == NOT_YET)
+        note_blocker(member);
     return worst;
 }
 
@@ -284,4 +367,6 @@ void coord_queue(struct work *work)
     for (uint32_t i = 0; i < work->line_count; i++)
         if (!work->line[i]->is_rolling || work->line[i]->d->is_paused)
             consider_waiting(work, work->line[i]);
+    for (uint32_t g = 0; g < work->group_count; g++)
+        name_blocker(work, &work->groups[g]);
 }

@@ -340,8 +340,21 @@ static struct sw_condition degraded(struct work *work, const struct group *group
     return condition;
 }
 
-static const char *turn_text(struct work *work, const struct coord_status *status)
+static const char *blocked_text(struct work *work, const struct group *group)
 {
+    const char *full =
+        sw_arena_printf(work->arena, "%s/%s", work->snapshot->namespace_, group->m->blocker);
+    const char *format = group->m->blocked_text, *at = strstr(format, "%s");
+
+    return sw_arena_printf(work->arena, "%.*s%s%s", (int)(at - format), format, full, at + 2);
+}
+
+static const char *turn_text(struct work *work, const struct group *group,
+                             const struct coord_status *status)
+{
+    if (status->active_count == 0 && status->pending > 0 && group->m->blocker)
+        return sw_arena_printf(work->arena, "%d waiting; %s", (int)status->pending,
+                               blocked_text(work, group));
     if (status->active_count == 0)
         return sw_arena_printf(work->arena, "%d waiting", (int)status->pending);
     return sw_arena_printf(work->arena, "%s is rolling out, %d waiting", status->active[0],
@@ -359,7 +372,7 @@ static struct sw_condition ready(struct work *work, const struct group *group,
         condition.message = error;
     } else if (status->active_count > 0 || status->pending > 0) {
         condition.reason = "DeploymentsInProgress";
-        condition.message = turn_text(work, status);
+        condition.message = turn_text(work, group, status);
     } else {
         condition.status = "True";
         condition.reason = "AllDeploymentsReady";
@@ -375,7 +388,7 @@ static struct sw_condition progressing(struct work *work, const struct group *gr
     struct sw_condition condition = {.type = "Progressing", .status = "True"};
     const char *error = error_of(work, group);
 
-    condition.message = turn_text(work, status);
+    condition.message = turn_text(work, group, status);
     if (error) {
         condition.status = "False";
         condition.reason = "Error";

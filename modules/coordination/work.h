@@ -68,6 +68,11 @@ struct group_memory {
     bool has_failed; /* since the last run: the next try waits */
     uint64_t retry_ms;
     bool is_too_large; /* a status with lists was refused */
+    /* the choice of the next one waits for somebody */
+    uint64_t blocked_since_ms; /* NEVER */
+    char *blocker;             /* named in the status, after some time; NULL */
+    const char *blocked_text;  /* why; with a place for the name */
+    uint64_t named_ms;
     /* the first sight of its members: one remark for all */
     bool is_known;
     bool has_first; /* some of them are still to be paused */
@@ -215,6 +220,9 @@ struct group {
     uint32_t unavailable_count;
     struct member *unavailable;
     const struct member *blocked_by; /* the guard keeps somebody waiting because of this one */
+    const struct member *candidate;  /* would be next, but for the blocker */
+    const struct member *blocker;    /* not settled, or not marked */
+    const char *blocked_text;
     /* places */
     uint32_t kept;    /* active ones recorded here */
     uint32_t joining; /* active ones not yet recorded here */

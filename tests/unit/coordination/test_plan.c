@@ -400,6 +400,108 @@ TEST(waits_until_everybody_else_is_observed)
     fixture_free(f);
 }
 
+static const char *progressing_message(const struct fixture *f)
+{
+    assert_condition(f, "Progressing", "True", "DeploymentsPending");
+    return status_of(f)->conditions[1].message;
+}
+
+static void refuse_status(struct fixture *f)
+{
+    static const char *const versions[] = {"20", "21", "22", "23", "24", "25"};
+    static unsigned at;
+
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    f->c.meta.resource_version = versions[at++ % 6];
+}
+
+TEST(says_after_ten_seconds_for_whom_the_choice_waits)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    rest(f, 2);
+    f->subjects[1].d.observed_generation = 2;
+    plan(f);
+    assert_string_equal(progressing_message(f), "1 waiting");
+    assert_int_equal(f->result.look_again_ms, 10000);
+    refuse_status(f);
+    f->snapshot.now_ms += 9999;
+    plan(f);
+    assert_string_equal(progressing_message(f), "1 waiting");
+    assert_int_equal(f->result.look_again_ms, 1);
+    refuse_status(f);
+    f->snapshot.now_ms += 1;
+    plan(f);
+    assert_string_equal(progressing_message(f),
+                        "1 waiting; the Deployment controller has not observed n/d1 yet");
+    refuse_status(f);
+
+    /* The text stays while it is in the way, whoever else is. */
+    f->subjects[0].d.observed_generation = 2;
+    plan(f);
+    assert_string_equal(progressing_message(f),
+                        "1 waiting; the Deployment controller has not observed n/d1 yet");
+    refuse_status(f);
+
+    /* Another one is named, but not within ten seconds. */
+    f->subjects[0].d.observed_generation = f->subjects[1].d.observed_generation = 3;
+    f->subjects[2].d.observed_generation = 2;
+    f->subjects[2].d.is_paused = false;
+    touch(&f->subjects[2]);
+    plan(f);
+    assert_int_equal(f->result.look_again_ms, 10000);
+    refuse_status(f);
+    f->snapshot.now_ms += 10000;
+    plan(f);
+    assert_string_equal(progressing_message(f),
+                        "1 waiting; the Deployment controller has not observed n/d2 yet");
+    refuse_status(f);
+
+    /* It is over, and begins anew. */
+    rest(f, 2);
+    plan(f);
+    assert_record(f, "n/d0");
+    refuse_status(f);
+    f->subjects[1].d.observed_generation = 2;
+    f->subjects[1].d.meta.generation = 5;
+    touch(&f->subjects[1]);
+    plan(f);
+    assert_string_equal(progressing_message(f), "1 waiting");
+    fixture_free(f);
+}
+
+TEST(says_that_the_choice_waits_for_a_mark_or_for_the_one_that_would_be_next)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    rest(f, 1);
+    strip(&f->subjects[1], SW_COORDINATED_BY);
+    plan(f);
+    refuse_status(f);
+    f->snapshot.now_ms += 10000;
+    plan(f);
+    assert_string_equal(progressing_message(f), "1 waiting; n/d1 is not marked yet");
+    fixture_free(f);
+
+    f = fixture_new();
+    wait_(f, 0);
+    plan(f);
+    refuse_status(f);
+    f->subjects[0].d.meta.generation = 5;
+    f->subjects[0].d.template_hash.low = 3;
+    touch(&f->subjects[0]);
+    plan(f);
+    refuse_status(f);
+    f->snapshot.now_ms += 10000;
+    plan(f);
+    assert_string_equal(progressing_message(f),
+                        "1 waiting; the Deployment controller has not observed n/d0 yet");
+    fixture_free(f);
+}
+
 TEST(takes_the_lower_order_first)
 {
     struct fixture *f = fixture_new();
@@ -1135,6 +1237,8 @@ int main(void)
         CASE("plan", a_new_leader_records_the_same_set_before_it_releases),
         CASE("plan", waits_until_everybody_is_marked),
         CASE("plan", waits_until_everybody_else_is_observed),
+        CASE("plan", says_after_ten_seconds_for_whom_the_choice_waits),
+        CASE("plan", says_that_the_choice_waits_for_a_mark_or_for_the_one_that_would_be_next),
         CASE("plan", takes_the_lower_order_first),
         CASE("plan", takes_first_whoever_had_no_turn_since_the_longest_began_to_wait),
         CASE("plan", whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever),

@@ -62,17 +62,24 @@ static bool waits(const struct member *member)
            !member->is_users_pause && member->seen->others != SW_VERDICT_HOLD_OUT_OF_LINE;
 }
 
-/* Since the longest waiting one began to wait, or sent behind those that wait. The times are of
- * whole seconds: whose own wait began in the second in which its last turn ended has had none
- * since, else it would be last in line for ever. */
-static bool had_turn(const struct member *member, int64_t since_us)
+/* When the longest waiting one of a line began to wait, and the one after it; 0: there is none. */
+struct longest {
+    int64_t first_us, second_us;
+};
+
+/* Since the longest waiting one began to wait, or sent behind another that waited at that time. The
+ * times are of whole seconds: whose own wait began in the second in which its last turn ended has
+ * had none since, else it would be last in line for ever. */
+static bool had_turn(const struct member *member, const struct longest *longest)
 {
     const struct member_memory *m = member->m;
+    int64_t since_us = longest->first_us;
+    int64_t others_us = m->pending_since_us == since_us ? longest->second_us : since_us;
     int64_t last_us = m->finished_us > m->started_us ? m->finished_us : m->started_us;
 
     if (!since_us)
         return false;
-    if (member->skip_us >= since_us || last_us > since_us)
+    if ((others_us && member->skip_us >= others_us) || last_us > since_us)
         return true;
     return last_us == since_us && m->pending_since_us > since_us;
 }
@@ -112,9 +119,21 @@ static int compare_line(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+static void note_wait(struct longest *longest, int64_t began_us)
+{
+    if (!began_us)
+        return;
+    if (!longest->first_us || began_us < longest->first_us) {
+        longest->second_us = longest->first_us;
+        longest->first_us = began_us;
+    } else if (!longest->second_us || began_us < longest->second_us) {
+        longest->second_us = began_us;
+    }
+}
+
 static void line_up(struct work *work)
 {
-    int64_t *since = SW_ARENA_ARRAY(work->arena, work->group_count + 1, int64_t);
+    struct longest *longest = SW_ARENA_ARRAY(work->arena, work->group_count + 1, struct longest);
 
     work->line = SW_ARENA_ARRAY(work->arena, work->member_count + 1, struct member *);
     for (uint32_t i = 0; i < work->member_count; i++) {
@@ -125,14 +144,12 @@ static void line_up(struct work *work)
             continue;
         member->is_waiting = true;
         member->component = root_of(work, (uint32_t)(member->groups[0] - work->groups));
-        int64_t *longest = &since[member->component], began_us = member->m->pending_since_us;
-        if (began_us && (*longest == 0 || began_us < *longest))
-            *longest = began_us;
+        note_wait(&longest[member->component], member->m->pending_since_us);
         work->line[work->line_count++] = member;
     }
     for (uint32_t i = 0; i < work->line_count; i++) {
         struct member *member = work->line[i];
-        member->had_turn = had_turn(member, since[member->component]);
+        member->had_turn = had_turn(member, &longest[member->component]);
     }
     qsort(work->line, work->line_count, sizeof(struct member *), compare_line);
 }

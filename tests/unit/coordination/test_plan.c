@@ -542,6 +542,47 @@ TEST(takes_first_whoever_had_no_turn_since_the_longest_began_to_wait)
     fixture_free(f);
 }
 
+static void set_waits(struct fixture *f, struct coord_entry entries[2], int64_t first_s,
+                      int64_t second_s)
+{
+    for (size_t i = 0; i < 2; i++)
+        entries[i] = (struct coord_entry){
+            .name = full[i],
+            .has_pending_changes = true,
+            .position = (int32_t)i + 1,
+            .message = "",
+            .failed_template = "",
+            .pending_since_us = (i ? second_s : first_s) * 1000000,
+        };
+    f->c.states = (struct sw_list){entries, 2};
+}
+
+TEST(a_skip_puts_it_behind_all_that_waited_at_that_time)
+{
+    static const struct {
+        int64_t first_s, second_s;
+        const char *next;
+    } cases[] = {
+        /* 1970-01-01T00:03:20Z is second 200 */
+        {100, 150, "n/d1"}, /* the other waited */
+        {100, 200, "n/d1"},
+        {100, 201, "n/d0"}, /* came later: the order counts */
+        {210, 190, "n/d1"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct coord_entry entries[2];
+        struct fixture *f = fixture_new();
+        wait_(f, 0);
+        wait_(f, 1);
+        annotate(&f->subjects[0], SW_SKIP, "1970-01-01T00:03:20Z");
+        set_waits(f, entries, cases[i].first_s, cases[i].second_s);
+        plan(f);
+        assert_record(f, cases[i].next);
+        fixture_free(f);
+    }
+}
+
 TEST(whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever)
 {
     const struct coord_entry entries[] = {
@@ -1241,6 +1282,7 @@ int main(void)
         CASE("plan", says_that_the_choice_waits_for_a_mark_or_for_the_one_that_would_be_next),
         CASE("plan", takes_the_lower_order_first),
         CASE("plan", takes_first_whoever_had_no_turn_since_the_longest_began_to_wait),
+        CASE("plan", a_skip_puts_it_behind_all_that_waited_at_that_time),
         CASE("plan", whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever),
         CASE("plan", passes_over_whoever_another_arbiter_holds),
         CASE("plan", leaves_a_users_pause_alone),

@@ -279,8 +279,7 @@ bool coord_is_adopted(const struct group *group, const struct member *member)
 {
     const struct coordination *c = group->c;
 
-    if (c->observed_generation != 0 || !member->is_users_pause || member->has_right ||
-        member->is_recorded)
+    if (c->observed_generation != 0 || !member->is_users_pause || member->has_right)
         return false;
     for (uint32_t i = 0; i < c->deployments.count; i++)
         if (strcmp(c->deployments.at[i], member->m->full) == 0)

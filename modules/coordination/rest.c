@@ -163,9 +163,10 @@ void coord_rest(struct work *work)
         enum wish wish = member->d->is_paused ? wish_of_paused(member) : wish_of_running(member);
         if (member->is_recorded || wish != HELD)
             member->m->is_first = false;
-        if (member->is_recorded)
+        bool is_adopted = is_adopted_now(member);
+        if (member->is_recorded && !is_adopted)
             continue;
-        rest(work, member, is_adopted_now(member) ? ADOPTED : wish);
+        rest(work, member, is_adopted ? ADOPTED : wish);
     }
     for (uint32_t g = 0; g < work->group_count; g++)
         say_first(work, &work->groups[g]);

@@ -1175,6 +1175,40 @@ TEST(what_the_reference_has_paused_is_taken_over_first)
     fixture_free(f);
 }
 
+/* The reference resumes the active one whenever it looks, so a pause on it is not a person's. */
+TEST(also_the_active_one_that_the_reference_has_left_paused_is_taken_over)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    f->c.observed_generation = 0;
+    f->c.deployments = (struct sw_strings){full, 1};
+    set_active(f, 0);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_ADOPT);
+    assert_null(action_on(f, "a"));
+    answer(f, must(f, "d0"), SW_OK, "");
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+TEST(what_the_reference_did_not_select_is_a_persons_pause)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    f->c.observed_generation = 0;
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_int_equal(status_of(f)->observed_generation, 1);
+    fixture_free(f);
+}
+
 /* ---- the status ---- */
 
 TEST(an_absent_active_deployment_is_deleted_from_the_status)
@@ -1315,6 +1349,8 @@ int main(void)
         CASE("plan", members_of_a_deleted_coordination_are_freed_one_at_a_time),
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
         CASE("plan", what_the_reference_has_paused_is_taken_over_first),
+        CASE("plan", also_the_active_one_that_the_reference_has_left_paused_is_taken_over),
+        CASE("plan", what_the_reference_did_not_select_is_a_persons_pause),
         CASE("plan", an_absent_active_deployment_is_deleted_from_the_status),
         CASE("plan", a_text_is_cut_between_characters),
         CASE("plan", half_a_character_of_a_selector_is_not_shown),

@@ -148,6 +148,9 @@ static void make(struct history *history, uint64_t seed, enum mutation mutation)
         make_narrow(history, mix(&state), &state);
         return;
     }
+    history->config.is_taken_over = r >> 24 & 1 && r >> 25 & 1;
+    history->config.is_refusing = r >> 26 & 1 && r >> 27 & 1;
+    history->config.is_small = (r >> 28) % 8 == 0;
     history->count = 40 + mix(&state) % (EVENTS_MAX - 40);
     for (size_t i = 0; i < history->count; i++)
         history->events[i] =
@@ -189,10 +192,14 @@ static void explain(struct world *world, struct history *history, bool is_shrunk
 {
     if (is_shrunk)
         shrink(world, history);
-    printf("# %d deployments, %d coordinations, %d leaders%s%s, %zu events\n",
-           history->config.deployments, history->config.groups, history->config.leaders,
-           history->config.has_two_leaders ? " (two at once)" : "",
-           history->config.is_ignored ? ", webhook may be unreached" : "", history->count);
+    const struct config *config = &history->config;
+    printf("# %d deployments, %d coordinations, %d leaders%s%s%s%s%s, %zu events\n",
+           config->deployments, config->groups, config->leaders,
+           config->has_two_leaders ? " (two at once)" : "",
+           config->is_ignored ? ", webhook may be unreached" : "",
+           config->is_taken_over ? ", after the reference" : "",
+           config->is_refusing ? ", writes may be refused" : "",
+           config->is_small ? ", lists are too large" : "", history->count);
     world->is_loud = true;
     fails(world, history);
     world->is_loud = false;

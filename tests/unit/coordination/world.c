@@ -164,6 +164,52 @@ static void let_wait(struct world *world)
         be_reborn(world);
 }
 
+/* As the reference leaves it: a status of its own kind, everybody selected paused without a mark,
+ * the active one perhaps resumed already; some wait, and some that are paused are none of its
+ * doing. */
+static void begin_with_reference(struct world *world, uint64_t *seed)
+{
+    for (int i = 0; i < world->config.deployments; i++) {
+        struct deployment *d = &world->deployments[i];
+        uint64_t r = next(seed);
+        if (!d->exists)
+            continue;
+        d->is_paused = true;
+        world_store_deployment(world, d, true);
+        world_settle(world, d);
+        if (r % 2 == 0) {
+            d->template_ = (d->template_ + 1) % (TEMPLATES - 1);
+            world_store_deployment(world, d, true);
+            world_settle(world, d);
+        }
+    }
+    for (int g = 0; g < world->config.groups; g++) {
+        struct group_object *group = &world->groups[g];
+        struct coordination *status = &group->status;
+        const char **names = SW_ARENA_ARRAY(world->arena, DEPLOYMENTS_MAX, const char *);
+        uint64_t r = next(seed);
+        for (int i = 0; i < world->config.deployments; i++) {
+            struct deployment *d = &world->deployments[i];
+            if (!world_selects(world, group, d))
+                continue;
+            names[status->deployments.count++] = d->full;
+            d->is_references = d->is_paused;
+            if (status->active_deployment[0] || r % 2 || !world_needs_rollout(d))
+                continue;
+            status->active_deployment = d->full;
+            if (r / 2 % 2)
+                continue;
+            d->is_paused = d->is_references = false;
+            world_store_deployment(world, d, true);
+        }
+        status->deployments.at = names;
+        if (group->exists)
+            world_store_group(world, group);
+    }
+    for (int i = 0; i < world->config.deployments; i++)
+        world->deployments[i].is_users_pause = world->deployments[i].is_paused;
+}
+
 void world_begin(struct world *world, const struct config *config, uint64_t seed)
 {
     static const char *const names[GROUPS_MAX] = {"a", "b", "c"};
@@ -205,6 +251,8 @@ void world_begin(struct world *world, const struct config *config, uint64_t seed
             world_excuse_running(world, g);
         }
     }
+    if (config->is_taken_over)
+        begin_with_reference(world, &seed);
     for (int w = 0; w < WEBHOOKS; w++)
         for (int g = 0; g < config->groups; g++)
             world->webhooks[w][g] = world->groups[g].now;

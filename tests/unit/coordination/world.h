@@ -84,9 +84,10 @@ struct deployment {
     bool was_complete; /* status of the last sync */
     /* truths for the checks */
     bool is_users_pause;
-    bool is_forged;   /* released-by was written by somebody else */
-    bool has_begun;   /* recorded as active, and not complete since */
-    bool has_slipped; /* excused: changed past the webhook, or selected while it ran */
+    bool is_references; /* paused by the reference, and nobody has touched it or the groups since */
+    bool is_forged;     /* released-by was written by somebody else */
+    bool has_begun;     /* recorded as active, and not complete since */
+    bool has_slipped;   /* excused: changed past the webhook, or selected while it ran */
 };
 
 struct group_object {
@@ -140,7 +141,8 @@ struct request {
     struct coordination *status; /* the body of a status write, as sent */
     const char *marks, *fence;   /* of a hold, as sent */
     enum sw_outcome outcome;
-    struct version *version; /* in the answer */
+    const char *reason, *message; /* of a refusal; NULL */
+    struct version *version;      /* in the answer */
 };
 
 /* ---- mutations of the protocol: the test of the test ---- */
@@ -172,6 +174,9 @@ struct config {
     bool is_blind;        /* a replica of the webhook has never seen a coordination */
     bool is_behind;       /* the second leader knows nothing of the templates that wait */
     bool is_reborn;       /* the recorded one has ended, and another of its name begun */
+    bool is_taken_over;   /* the reference was there before us */
+    bool is_refusing;     /* some writes are answered with 403 or 500 */
+    bool is_small;        /* a status that lists more than the active ones is too large */
     bool is_narrow;       /* everybody waits, and the step of an event is as small as can be */
     enum mutation mutation;
 };
@@ -215,6 +220,8 @@ int64_t world_wall_us(const struct world *world);
 /* server */
 void world_store_deployment(struct world *world, struct deployment *d, bool is_spec_changed);
 void world_store_group(struct world *world, struct group_object *g);
+/* Somebody has changed a coordination: what the reference had paused is anybody's pause now. */
+void world_forget_reference(struct world *world);
 void world_delete_deployment(struct world *world, struct deployment *d);
 bool world_selects(const struct world *world, const struct group_object *g,
                    const struct deployment *d);

@@ -133,6 +133,12 @@ static void check_group(struct world *world, const struct group_object *g)
     else if (status->pending != 0 || status->selected != selected)
         world_fail(world, "coordination %s ends with %d pending and %d selected", g->name,
                    status->pending, status->selected);
+    else if (status->is_truncated != (status->deployments.count < (uint32_t)selected) ||
+             status->deployments.count != status->states.count)
+        world_fail(world, "coordination %s ends with %u of %d listed, truncated %d", g->name,
+                   status->deployments.count, selected, status->is_truncated);
+    else if (status->is_truncated != (world->config.is_small && selected > 0))
+        world_fail(world, "coordination %s ends truncated %d", g->name, status->is_truncated);
     else if (status->observed_generation != g->generation)
         world_fail(world, "coordination %s ends with an old observedGeneration", g->name);
 }

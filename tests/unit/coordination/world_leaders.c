@@ -176,6 +176,10 @@ static bool has_begun(const struct world *world, const struct leader *leader,
     const char *revision = sw_annotation(&known->d.meta, COORD_REVISION);
     if (d->has_begun || known->has_begun || (revision && strcmp(revision, "1") == 0))
         return true;
+    /* When its turn ended is not in a status that lists the active ones only: the next leader, if
+     * it has not seen the completion itself, knows the beginning alone. */
+    if (world->config.is_small)
+        return true;
     for (int g = 0; g < world->config.groups; g++) {
         const struct version *seen = leader->groups[g];
         const struct coord_entry *entries = seen ? seen->c.states.at : NULL;
@@ -338,8 +342,8 @@ static void answer(struct world *world, struct request *request, enum sw_outcome
         const struct version *version = request->version;
         struct coord_answer what = {
             .outcome = outcome,
-            .reason = "",
-            .message = "",
+            .reason = outcome != SW_OK && request->reason ? request->reason : "",
+            .message = outcome != SW_OK && request->message ? request->message : "",
             .resource_version = "",
         };
         if (outcome == SW_OK && version && version->exists)

@@ -166,7 +166,7 @@ void world_delete_deployment(struct world *world, struct deployment *d)
     version->number = ++world->versions;
     append(&d->now, version);
     d->exists = false;
-    d->is_users_pause = d->has_slipped = d->has_begun = false;
+    d->is_users_pause = d->is_references = d->has_slipped = d->has_begun = false;
     d->c_exists = d->is_mid = false;
     memset(d->pods, 0, sizeof d->pods);
     memset(d->ready, 0, sizeof d->ready);
@@ -213,6 +213,12 @@ void world_store_group(struct world *world, struct group_object *g)
         version->selector = parsed[which];
     }
     append(&g->now, version);
+}
+
+void world_forget_reference(struct world *world)
+{
+    for (int i = 0; i < world->config.deployments; i++)
+        world->deployments[i].is_references = false;
 }
 
 bool world_selects(const struct world *world, const struct group_object *g,
@@ -269,6 +275,7 @@ static void store_state(struct world *world, struct deployment *d, const struct 
     d->coordinated_by = keep(world, to->coordinated_by);
     d->fence = keep(world, to->fence);
     d->is_users_pause = d->is_paused && !d->held_by[0];
+    d->is_references = d->is_references && d->is_users_pause;
     d->is_forged = d->is_forged && d->released_by[0];
     world_store_deployment(world, d, is_spec_changed);
 }
@@ -359,6 +366,19 @@ void world_keep_status(struct world *world, const struct coord_status *from,
     to->conditions = (struct sw_conditions){conditions, from->condition_count};
 }
 
+/* "Once, those of its status that are paused without held-by are marked, then our status is
+ * written." */
+static void check_taken_over(struct world *world, const struct group_object *g)
+{
+    for (uint32_t i = 0; g->status.observed_generation == 0 && i < g->status.deployments.count; i++)
+        for (int k = 0; k < world->config.deployments; k++) {
+            const struct deployment *d = &world->deployments[k];
+            if (strcmp(d->full, g->status.deployments.at[i]) == 0 && d->is_references &&
+                world_selects(world, g, d))
+                world_fail(world, "%s has our status before %s is marked", g->name, d->name);
+        }
+}
+
 static void apply_status(struct world *world, struct request *request)
 {
     const struct coord_action *action = request->action;
@@ -371,6 +391,7 @@ static void apply_status(struct world *world, struct request *request)
     request->outcome = SW_CONFLICT;
     if (is_checked && !is_stored(g->now, action->resource_version))
         return;
+    check_taken_over(world, g);
     g->status = *request->status;
     world->writes++;
     world->records += action->is_record;
@@ -398,8 +419,38 @@ static void apply_get(struct world *world, struct request *request)
     request->outcome = now && now->exists ? SW_OK : SW_NOT_FOUND;
 }
 
+static bool refuse(struct request *request, bool is_answered, const char *reason,
+                   const char *message)
+{
+    request->outcome = is_answered ? SW_REFUSED : SW_UNKNOWN;
+    request->reason = reason;
+    request->message = message;
+    return true;
+}
+
+/* Each of them as the API server says it, and as src/runtime/write.c reads it. */
+static bool is_refused(struct world *world, struct request *request)
+{
+    const struct coord_action *action = request->action;
+    uint64_t random = (world->runs * 31 + action->number) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+
+    if (world->config.is_small && action->type == COORD_STATUS &&
+        action->status->entry_count > action->status->active_count)
+        return random % 2 ? refuse(request, true, "RequestEntityTooLarge", "limit is 3145728")
+                          : refuse(request, false, "", "etcdserver: request is too large");
+    if (!world->config.is_refusing || world->is_ending || random % 8 > 1)
+        return false;
+    return random % 8 ? refuse(request, true, "Forbidden", "not yet")
+                      : refuse(request, false, "InternalError", "no leader");
+}
+
 void world_apply_request(struct world *world, struct request *request)
 {
+    if (is_refused(world, request)) {
+        request->state = ANSWERED;
+        world_say(world, "  refused: %s: %s", request->action->name, request->message);
+        return;
+    }
     switch (request->action->type) {
     case COORD_HOLD:
         apply_hold(world, request);
@@ -585,6 +636,7 @@ void world_submit(struct world *world, struct deployment *d, struct submission w
     d->skip = keep(world, what.skip);
     d->order = keep(world, what.order);
     d->is_users_pause = d->is_paused && !d->held_by[0];
+    d->is_references = false;
     if (is_started && (!is_reached || !was_marked) && !d->is_paused)
         d->has_slipped = true;
     if (is_label_new && d->released_by[0])

@@ -166,6 +166,7 @@ static void change_group(struct world *world, struct group_object *g, uint32_t k
 
 static void on_group(struct world *world, struct group_object *g, uint32_t b)
 {
+    world_forget_reference(world);
     if (!g->exists) {
         create_group(world, g);
         return;
@@ -230,8 +231,9 @@ void world_users_stop(struct world *world)
         if (!d->exists)
             continue;
         struct submission what = world_submission(d);
-        bool is_changed = d->is_users_pause || d->hold[0];
-        if (d->is_users_pause)
+        bool is_resumed = d->is_users_pause && !d->is_references;
+        bool is_changed = is_resumed || d->hold[0];
+        if (is_resumed)
             what.is_paused = false;
         what.hold = "";
         if (was_bad[d->template_]) {

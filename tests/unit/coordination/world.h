@@ -86,8 +86,9 @@ struct deployment {
     bool is_users_pause;
     bool is_references; /* paused by the reference, and nobody has touched it or the groups since */
     bool is_forged;     /* released-by was written by somebody else */
-    bool has_begun;     /* recorded as active, and not complete since */
-    bool has_slipped;   /* excused: changed past the webhook, or selected while it ran */
+    bool has_passed;  /* and past the webhook; until we have written it, its changes are excused */
+    bool has_begun;   /* recorded as active, and not complete since */
+    bool has_slipped; /* excused: changed past the webhook, or selected while it ran */
 };
 
 struct group_object {

@@ -167,6 +167,7 @@ void world_delete_deployment(struct world *world, struct deployment *d)
     append(&d->now, version);
     d->exists = false;
     d->is_users_pause = d->is_references = d->has_slipped = d->has_begun = false;
+    d->has_passed = false;
     d->c_exists = d->is_mid = false;
     memset(d->pods, 0, sizeof d->pods);
     memset(d->ready, 0, sizeof d->ready);
@@ -277,6 +278,7 @@ static void store_state(struct world *world, struct deployment *d, const struct 
     d->is_users_pause = d->is_paused && !d->held_by[0];
     d->is_references = d->is_references && d->is_users_pause;
     d->is_forged = d->is_forged && d->released_by[0];
+    d->has_passed = d->has_passed && d->released_by[0];
     world_store_deployment(world, d, is_spec_changed);
 }
 
@@ -313,8 +315,10 @@ static void apply_hold(struct world *world, struct request *request)
         return;
     if (d->is_users_pause && action->verb != SW_HOLD_ADOPT && (!to.is_paused || to.held_by[0]))
         world_fail(world, "%s: a write of ours undoes or adopts a user's pause", d->name);
-    if (action->verb == SW_HOLD_RELEASE)
+    if (action->verb == SW_HOLD_RELEASE) {
         world_check_release(world, d);
+        d->has_passed = false;
+    }
     store_state(world, d, &to);
     world->writes++;
     world->releases += action->verb == SW_HOLD_RELEASE;
@@ -621,8 +625,10 @@ void world_submit(struct world *world, struct deployment *d, struct submission w
     bool is_started = is_new || is_template_new || (d->is_paused && !what.is_paused);
     bool is_spec_changed = is_template_new || d->is_paused != what.is_paused;
     bool is_label_new = d->labels != what.labels || strcmp(d->ignore, what.ignore) != 0;
-    if (what.released_by[0] && (is_new || strcmp(what.released_by, d->released_by) != 0))
+    if (what.released_by[0] && (is_new || strcmp(what.released_by, d->released_by) != 0)) {
         d->is_forged = true;
+        d->has_passed |= !is_reached;
+    }
     d->exists = true;
     d->template_ = what.template_;
     d->is_paused = what.is_paused;
@@ -637,7 +643,7 @@ void world_submit(struct world *world, struct deployment *d, struct submission w
     d->order = keep(world, what.order);
     d->is_users_pause = d->is_paused && !d->held_by[0];
     d->is_references = false;
-    if (is_started && (!is_reached || !was_marked) && !d->is_paused)
+    if (is_started && (!is_reached || !was_marked || d->has_passed) && !d->is_paused)
         d->has_slipped = true;
     if (is_label_new && d->released_by[0])
         d->is_forged = true; /* it brings a right from elsewhere */

@@ -329,10 +329,24 @@ static void reserve(struct member *member)
         member->groups[i]->reserved++;
 }
 
+/* It is active now, and the guard counts no active ones. */
+static void uncount(struct group *group, const struct member *member)
+{
+    if (!member->is_counted_by_guard)
+        return;
+    group->unavailable_count--;
+    for (uint32_t i = 0; i < group->member_count && group->unavailable_count > 0; i++) {
+        struct member *other = group->members[i];
+        if (other->is_counted_by_guard && !other->is_chosen && !coord_place(group, other))
+            group->unavailable = other;
+    }
+}
+
 static void choose(struct member *member)
 {
     member->is_chosen = true;
     for (uint32_t i = 0; i < member->group_count; i++) {
+        uncount(member->groups[i], member);
         member->groups[i]->chosen++;
         member->groups[i]->needs_record = true;
     }

@@ -614,6 +614,26 @@ TEST(says_that_a_person_holds_the_active_one_in_the_middle_of_its_turn)
     fixture_free(f);
 }
 
+TEST(one_that_is_held_before_its_release_loses_its_place)
+{
+    for (int is_suspended = 0; is_suspended < 2; is_suspended++) {
+        struct fixture *f = fixture_new();
+        wait_(f, 0);
+        set_active(f, 0);
+        f->c.is_suspended = is_suspended;
+        if (!is_suspended)
+            hold(f, 0, "freeze");
+        plan(f);
+        assert_hold(f, "d0", SW_HOLD_FENCE);
+        assert_string_equal(must(f, "d0")->fence, "9");
+        answer(f, must(f, "d0"), SW_OK, "");
+        plan(f);
+        const struct coord_action *record = assert_record(f, "");
+        assert_string_equal(record->resource_version, "9");
+        fixture_free(f);
+    }
+}
+
 TEST(a_complete_one_finishes_its_turn_whoever_pauses_it_in_the_wait)
 {
     for (int is_held = 0; is_held < 2; is_held++) {
@@ -829,6 +849,54 @@ TEST(members_of_a_deleted_coordination_are_freed_one_at_a_time)
     fixture_free(f);
 }
 
+/* A residual group of which one rolls and one waits, both written once by this leader. */
+static struct fixture *residual(bool is_users)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    f->subjects[0].d.is_paused = is_users;
+    f->snapshot.group_count = 0;
+    coord_saw_deleted(f->memory, "a");
+    plan(f);
+    for (size_t i = 0; i < 2; i++) {
+        assert_hold(f, names[i], SW_HOLD_FENCE);
+        answer(f, must(f, names[i]), SW_OK, "");
+    }
+    return f;
+}
+
+TEST(of_a_deleted_coordination_one_that_fails_is_freed_and_the_next_follows)
+{
+    struct fixture *f = residual(false);
+
+    plan(f);
+    assert_null(f->result.actions);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FREE);
+    assert_null(action_on(f, "d1"));
+    answer(f, must(f, "d0"), SW_OK, "");
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    strip(&f->subjects[0], SW_COORDINATED_BY);
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_hold(f, "d1", SW_HOLD_RELEASE);
+    fixture_free(f);
+}
+
+TEST(of_a_deleted_coordination_a_users_pause_stays)
+{
+    struct fixture *f = residual(true);
+
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_TAKE_BACK);
+    assert_string_equal(must(f, "d0")->marks, "");
+    fixture_free(f);
+}
+
 TEST(a_coordination_missing_in_one_list_is_not_gone)
 {
     struct fixture *f = fixture_new();
@@ -1025,6 +1093,7 @@ int main(void)
         CASE("plan", asks_the_server_whether_the_active_one_is_gone),
         CASE("plan", says_that_the_active_one_is_paused_by_its_owner),
         CASE("plan", says_that_a_person_holds_the_active_one_in_the_middle_of_its_turn),
+        CASE("plan", one_that_is_held_before_its_release_loses_its_place),
         CASE("plan", a_complete_one_finishes_its_turn_whoever_pauses_it_in_the_wait),
         CASE("plan", no_place_is_kept_for_one_that_waits_for_a_person),
         CASE("plan", pauses_what_is_found_rolling_while_another_is_active),
@@ -1035,6 +1104,8 @@ int main(void)
         CASE("plan", what_has_failed_together_is_not_tried_again_together),
         CASE("plan", an_invalid_selector_is_reported),
         CASE("plan", members_of_a_deleted_coordination_are_freed_one_at_a_time),
+        CASE("plan", of_a_deleted_coordination_one_that_fails_is_freed_and_the_next_follows),
+        CASE("plan", of_a_deleted_coordination_a_users_pause_stays),
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
         CASE("plan", what_the_reference_has_paused_is_taken_over_first),
         CASE("plan", also_the_active_one_that_the_reference_has_left_paused_is_taken_over),

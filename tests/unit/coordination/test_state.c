@@ -151,6 +151,21 @@ TEST(the_loss_of_available_starts_the_wait_again_and_a_lost_pod_does_not)
     }
 }
 
+/* With maxUnavailable 0 scaling up takes the condition away until the new Pods are there. */
+TEST(available_that_is_lost_by_scaling_up_does_not_start_the_wait_again)
+{
+    struct fixture *f = in_the_wait();
+
+    f->subjects[0].d.replicas = 4;
+    f->subjects[0].d.meta.generation = f->subjects[0].d.observed_generation = 4;
+    f->subjects[0].d.status_replicas = f->subjects[0].d.updated_replicas = 4;
+    set_available(&f->subjects[0], "False");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_int_equal(f->result.look_again_ms, 10000);
+    fixture_free(f);
+}
+
 TEST(an_outdated_template_in_the_wait_starts_it_again)
 {
     struct fixture *f = in_the_wait();
@@ -482,6 +497,7 @@ int main(void)
         CASE("state", of_two_unavailable_ones_the_smaller_share_goes_first),
         CASE("state", the_guard_does_not_count_the_one_that_it_lets_go_first),
         CASE("state", the_loss_of_available_starts_the_wait_again_and_a_lost_pod_does_not),
+        CASE("state", available_that_is_lost_by_scaling_up_does_not_start_the_wait_again),
         CASE("state", an_outdated_template_in_the_wait_starts_it_again),
         CASE("state", a_completion_in_the_future_counts_as_now),
         CASE("state", the_deadline_stands_still_while_it_is_paused),

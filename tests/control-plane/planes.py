@@ -28,7 +28,7 @@ def clean_env(**more):
     return env
 
 
-def run(argv, ok=True, env=None, text=None, timeout=180):
+def run(argv, ok=True, env=None, text=None, timeout=600):
     done = subprocess.run(argv, env=env or clean_env(), input=text, capture_output=True,
                           text=True, timeout=timeout)
     if ok and done.returncode != 0:
@@ -37,8 +37,9 @@ def run(argv, ok=True, env=None, text=None, timeout=180):
     return done
 
 
-def wait(what, function, seconds=60):
-    """The first true answer of `function`; fails, with the last answer, when none comes."""
+def wait(what, function, seconds=180):
+    """The first true answer of `function`; fails, with the last answer, when none comes. The limit
+    is for a machine that is busy with something else."""
     deadline = time.monotonic() + seconds
     while True:
         answer = function()
@@ -54,8 +55,11 @@ class Plane:
 
     def __init__(self, folder):
         self.dir = str(folder)
+        self._env = None
 
     def control(self, command, *arguments, ok=True, env=None):
+        if command in ("up", "down"):
+            self._env = None
         return run([CONTROL_PLANE, command, "--dir", self.dir, *arguments], ok, env)
 
     def up(self, *arguments, **how):
@@ -65,7 +69,10 @@ class Plane:
         return self.control("down", *arguments, **how)
 
     def env(self):
-        return json.loads(self.control("env", "--json").stdout)
+        """As it was after the last up: waiting, which asks often, would else start a Python each time."""
+        if not self._env:
+            self._env = json.loads(self.control("env", "--json").stdout)
+        return self._env
 
     def status(self):
         return json.loads(self.control("status", "--json", ok=False).stdout)

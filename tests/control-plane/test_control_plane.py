@@ -28,7 +28,7 @@ def test_two_ups_at_once_make_one_instance(own_plane):
     both = [subprocess.Popen([CONTROL_PLANE, "up", "--dir", own_plane.dir], env=clean_env(),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for _ in range(2)]
-    said = [one.communicate(timeout=180)[0] for one in both]
+    said = [one.communicate(timeout=600)[0] for one in both]
     assert [one.returncode for one in both] == [0, 0], said
     assert sum("up already" in text for text in said) == 1, said
     assert sorted(member.pid for member in process.members(own_plane.dir)) == \
@@ -81,7 +81,7 @@ def test_a_custom_resource_is_served(plane, namespace):
                                "schema": {"openAPIV3Schema": {
                                    "type": "object",
                                    "x-kubernetes-preserve-unknown-fields": True}}}]}})
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=60s",
+    plane.kubectl("wait", "--for=condition=Established", "--timeout=180s",
                   "crd/boats.test.slipway.dev")
     plane.apply({"apiVersion": "test.slipway.dev/v1", "kind": "Boat",
                  "metadata": {"name": "one"}, "spec": {"mast": 2}}, namespace)
@@ -231,7 +231,7 @@ def test_an_interrupted_up_leaves_no_process(own_plane):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait("a kube-apiserver", lambda: len(process.members(own_plane.dir)) >= 2)
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=30)
+    child.communicate(timeout=120)
     assert child.returncode == 143
     assert process.members(own_plane.dir) == []
 

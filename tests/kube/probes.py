@@ -120,7 +120,7 @@ class Probe:
         except OSError:
             pass
         try:
-            status = self.process.wait(30)
+            status = self.process.wait(90)
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = self.process.wait()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two candidates on the real API server, each behind a proxy of its own."""
 
+import datetime
 import os
 import re
 import signal
@@ -11,19 +12,24 @@ import pytest
 from probes import Objects
 from harness.wait import until
 
-# A fifth of the usual times, so that a test takes seconds.
-TIMES = ("--lease-ms", "3000", "--deadline-ms", "2000", "--retry-ms", "400")
-LEASE_S, DEADLINE_S, RETRY_S = 3.0, 2.0, 0.4
+# Short where a Lease shall run out, so that a test takes seconds, and long where it must not, however slow the machine is.
+SHORT = ("--lease-ms", "6000", "--deadline-ms", "4000", "--retry-ms", "400")
+LONG = ("--lease-ms", "60000", "--deadline-ms", "40000", "--retry-ms", "400")
+SHORT_S, LONG_S = 6.0, 60.0
+
+
+def micro_time(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
 
 
 class Pair:
-    def __init__(self, cluster, namespace, new_proxy, new_probe):
+    def __init__(self, times, cluster, namespace, new_proxy, new_probe):
         self.cluster, self.namespace = cluster, namespace
         self.is_checked = True
         self.proxies = [new_proxy(), new_proxy()]
-        self.probes = [new_probe(self.proxies[0], "--lease", "it", "--identity", "a_1", *TIMES)]
+        self.probes = [new_probe(self.proxies[0], "--lease", "it", "--identity", "a_1", *times)]
         self.probes[0].until_line("leading 0")
-        self.probes.append(new_probe(self.proxies[1], "--lease", "it", "--identity", "b_1", *TIMES))
+        self.probes.append(new_probe(self.proxies[1], "--lease", "it", "--identity", "b_1", *times))
 
     def lease(self):
         return self.cluster.api.get("/apis/coordination.k8s.io/v1/namespaces/%s/leases/it" % self.namespace)
@@ -47,29 +53,37 @@ class Pair:
                 leader = None
 
 
+def checked(pair):
+    yield pair
+    if pair.is_checked:
+        pair.check()
+
+
 @pytest.fixture
 def pair(cluster, namespace, new_proxy, new_probe):
-    found = Pair(cluster, namespace, new_proxy, new_probe)
-    yield found
-    if found.is_checked:
-        found.check()
+    yield from checked(Pair(LONG, cluster, namespace, new_proxy, new_probe))
 
 
-def test_a_leader_behind_a_black_hole_stops_before_the_other_begins(pair):
+@pytest.fixture
+def short_pair(cluster, namespace, new_proxy, new_probe):
+    yield from checked(Pair(SHORT, cluster, namespace, new_proxy, new_probe))
+
+
+def test_a_leader_behind_a_black_hole_stops_before_the_other_begins(short_pair):
+    pair = short_pair
     a, b = pair.probes
-    began = time.monotonic()
     hole = pair.proxies[0].black_hole()
     lost = a.until_line("lost")
-    assert lost.at - began < DEADLINE_S + 0.5
     leading = b.until_line("leading 1")
-    assert lost.at < leading.at < began + LEASE_S + 3 * RETRY_S + 1
+    assert lost.at < leading.at
     hole.heal()
     time.sleep(2)  # it must not come back
     assert [line for line in a.lines if line.startswith("leading")] == ["leading 0"]
     assert pair.lease()["spec"]["holderIdentity"] == "b_1"
 
 
-def test_a_stopped_leader_writes_nothing_when_it_wakes_up(pair, cluster, namespace):
+def test_a_stopped_leader_writes_nothing_when_it_wakes_up(short_pair, cluster, namespace):
+    pair = short_pair
     a, b = pair.probes
     objects = Objects(cluster, namespace)
     objects.create("a", "start")
@@ -121,13 +135,15 @@ def test_a_released_lease_is_taken_at_once(pair):
     a, b = pair.probes
     released = a.ask("release", "released")
     leading = b.until_line("leading 1")
-    assert leading.at - released.at < 3 * RETRY_S
+    assert leading.at - released.at < LONG_S / 2, "not because it ran out"
     assert pair.lease()["spec"]["holderIdentity"] == "b_1"
 
 
-def test_a_killed_leader_is_followed(pair):
+def test_a_killed_leader_is_followed(short_pair):
+    pair = short_pair
     a, b = pair.probes
-    began = time.monotonic()
+    renewed = micro_time(pair.lease()["spec"]["renewTime"])
     a.kill()
-    assert b.until_line("leading 1").at - began < LEASE_S + 3 * RETRY_S + 1
+    leading = b.until_line("leading 1")
+    assert time.time() - time.monotonic() + leading.at - renewed > SHORT_S - 0.1, "it was waited for"
     pair.is_checked = False  # the dead say nothing

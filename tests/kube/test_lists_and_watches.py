@@ -252,11 +252,10 @@ def test_a_watch_of_a_network_that_forgot_it_is_found_dead(objects, proxy, new_p
     probe.until_state(objects.state())
     # Until all is acknowledged: what is not the proxy's kernel would send again and again, and that is a sign of life.
     time.sleep(0.5)
-    began = time.monotonic()
     proxy.black_hole(new=False)
     objects.change("x000", "unheard")
-    probe.until_state(objects.state(), timeout_s=90)
-    assert time.monotonic() - began < 77
+    # Without the kernel's help only the end of the watch's time would tell, 300 s at least.
+    probe.until_state(objects.state(), timeout_s=40)
     check_deltas(probe.deltas())
 
 
@@ -269,9 +268,11 @@ def test_a_silent_watch_ends_with_its_time(objects, proxy, new_probe):
     frozen = proxy.freeze()
     objects.change("x000", "unheard")
     until(lambda: "silent for too long" in probe.said(), "the dead man's timer", 25)
+    silent_ms = int(probe.ask("age", "age .*").split()[1])
+    assert silent_ms > 15000
     frozen.thaw()
     probe.until_state(objects.state())
-    assert int(probe.ask("age", "age .*").split()[1]) < 10000
+    assert int(probe.ask("age", "age .*").split()[1]) < silent_ms
 
 
 def test_watches_that_end_in_time_go_on_without_a_gap(objects, proxy, new_probe):

@@ -4,6 +4,7 @@
 The first that needs the cluster starts it; with pytest-xdist the workers share it. Tests of the harness itself need none.
 """
 
+import contextlib
 import fcntl
 import itertools
 import os
@@ -16,6 +17,9 @@ from harness.cluster import TOP, RealCluster
 from harness.scene import Scene
 
 FOLDER = pathlib.Path(os.environ.get("SLIPWAY_E2E_DIR") or TOP / "build" / "e2e" / "control-plane")
+OWN = FOLDER.with_name("own-" + FOLDER.name)
+# Deployments are then watched in etcd itself, which forgets what is compacted.
+OWN_OPTIONS = ("--apiserver-arg=--watch-cache-sizes=deployments.apps#0",)
 serial = itertools.count()
 
 
@@ -24,22 +28,48 @@ def is_worker(config):
 
 
 def pytest_unconfigure(config):
-    if not is_worker(config) and FOLDER.exists() and not os.environ.get("SLIPWAY_E2E_KEEP"):
-        RealCluster.stop(FOLDER)
+    for folder in (FOLDER, OWN):
+        if not is_worker(config) and folder.exists() and not os.environ.get("SLIPWAY_E2E_KEEP"):
+            RealCluster.stop(folder)
+
+
+@contextlib.contextmanager
+def locked(folder):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with open(FOLDER.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(FOLDER):
         return RealCluster.start(FOLDER)
 
 
 @pytest.fixture
-def scene(cluster, request, tmp_path):
-    """An empty namespace with an observer. The scenario starts its slipway itself."""
+def own_cluster():
+    """One whose parts the scenario may stop, and whose kinds it may remove: scenarios that do so take turns with it."""
+    with locked(OWN):
+        yield RealCluster.start(OWN, *OWN_OPTIONS)
+
+
+@pytest.fixture
+def namespace_name(request):
     short = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
-    found = Scene(cluster, "%s-%d-%d" % (short, os.getpid(), next(serial)), tmp_path)
+    return "%s-%d-%d" % (short, os.getpid(), next(serial))
+
+
+@pytest.fixture
+def scene(cluster, namespace_name, tmp_path):
+    """An empty namespace with an observer. The scenario starts its slipway itself."""
+    found = Scene(cluster, namespace_name, tmp_path)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def own_scene(own_cluster, namespace_name, tmp_path):
+    found = Scene(own_cluster, namespace_name, tmp_path)
     yield found
     found.close()

@@ -11,7 +11,7 @@ from harness import observer as look
 from harness.cluster import api
 from harness.fault_proxy import HANDOVER
 from harness.scene import DEPLOYMENT_PATH
-from harness.wait import stays, until
+from harness.wait import stays, until, until_quiet
 
 LIST_OR_WATCH = r"/(deployments|deploymentcoordinations)\?"
 
@@ -194,9 +194,9 @@ def test_a_cache_that_stands_still_releases_nobody_wrongly(scene, what):
     scene.until_rolling("a")
     frozen = proxy.freeze(path=what)
     scene.update("b", "c")
-    time.sleep(2)
     before = len(proxy.handover_writes())
-    stays(lambda: len(proxy.handover_writes()) - before <= 4, "no storm of writes on old news", 2)
+    count = until_quiet(lambda: len(proxy.handover_writes()), "no storm of writes on old news") - before
+    assert count < 20, "%d writes on old news" % count
     for version in range(3, 6):
         scene.update("a", version=str(version))
         time.sleep(0.3)
@@ -398,7 +398,7 @@ def test_a_black_hole_that_heals(scene):
     hole = proxy.black_hole()
     until(lambda: look.is_complete(scene.get("a")), "a is complete, and slipway does not know")
     scene.update("a", version="3")
-    time.sleep(8)
+    time.sleep(3)
     assert not scene.runs("b", "2") and not scene.runs("c", "2")
     hole.heal()
     scene.until_runs("b", "c", timeout_s=90)
@@ -406,21 +406,31 @@ def test_a_black_hole_that_heals(scene):
     scene.until_ready(timeout_s=60)
 
 
-@pytest.mark.parametrize("what", ["watches", "all"])
-def test_connections_that_somebody_on_the_way_has_forgotten(scene, what):
-    """What exists goes nowhere any more, new ones work: it is noticed within 75 s."""
-    slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="300ms")
+def test_connections_that_somebody_on_the_way_has_forgotten(scene):
+    """What exists goes nowhere any more, new ones work: it is noticed within 75 s. Of one process the watches, of another all: at
+    the same time, since it takes so long, and then each must lead the group alone."""
+    watches, watches_proxy = scene.slipway_behind_proxy("watches", webhook=False)
+    everything, everything_proxy = scene.slipway_behind_proxy("everything")
     scene.group("a", "b", replicas=1)
-    hole = proxy.black_hole(new=False, **({"watch": True} if what == "watches" else {}))
+    holes = [watches_proxy.black_hole(new=False, watch=True), everything_proxy.black_hole(new=False)]
     lost = time.monotonic()
     scene.update("a", "b")
-    scene.until_runs("a", "b", timeout_s=90)
-    assert time.monotonic() - lost < 85, "75 s and two turns"
+    # Without the kernel's help only the end of the time of a watch would tell, 300 s at least.
+    for proxy in (watches_proxy, everything_proxy):
+        until(lambda proxy=proxy: any(request.is_watch and request.began > lost for request in proxy.requests), "it watches anew", 40)
+    scene.until_runs("a", "b")
+    scene.webhook_of(watches)
+    everything.stop()
+    scene.update("a", "b", version="3")
+    scene.until_runs("a", "b", version="3")
+    everything.start()
+    scene.webhook_of(everything)
+    watches.stop()
+    for hole in holes:
+        hole.heal()
+    scene.update("a", "b", version="4")
+    scene.until_runs("a", "b", version="4")
     scene.until_ready()
-    hole.heal()
-    scene.update("a", version="3")
-    scene.until_runs("a", version="3")
 
 
 @pytest.mark.parametrize("status", [403, 404, 410, 429, 500])

@@ -4,7 +4,6 @@
 import json
 import os
 import subprocess
-import time
 
 from harness.scene import COORDINATION_PATH
 from harness.slipway import BUILD
@@ -17,10 +16,9 @@ def nothing_of_ours(scene, name):
 
 def test_a_deleted_coordination_lets_what_waits_roll_one_at_a_time(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", "c", "d", replicas=1)
-    scene.patch_coordination(suspend=True)
-    time.sleep(0.5)
+    scene.cluster.pods_take(scene.namespace, start="2s")
+    scene.suspend()
     scene.update("a", "b", "c")
     until(lambda: scene.status().get("pending") == 3, "three wait")
     scene.delete_coordination()
@@ -41,8 +39,7 @@ def test_a_coordination_deleted_while_nobody_looked(scene):
     slipway = scene.slipway(failure_policy="Ignore")
     scene.cluster.pods_take(scene.namespace, start="1s")
     scene.group("a", "b", replicas=1)
-    scene.patch_coordination(suspend=True)
-    time.sleep(0.5)
+    scene.suspend()
     scene.update("a", "b")
     until(lambda: scene.status().get("pending") == 2, "both wait")
     slipway.kill()
@@ -67,12 +64,15 @@ def test_who_is_no_longer_selected_is_let_go(scene):
 
 def test_who_is_relabelled_while_active_leaves_the_turn(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=2)
+    before = sum(event["count"] for event in scene.events("web") if event["reason"] == "ActiveDeploymentCleared")
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     scene.patch("a", {"metadata": {"labels": {"app": "other"}}})
-    scene.until_event("ActiveDeploymentCleared", "web")
+    until(lambda: sum(event["count"] for event in scene.events("web") if event["reason"] == "ActiveDeploymentCleared") > before,
+          "a has left the turn")
+    scene.let_pods_go()
     scene.until_runs("a", "b", timeout_s=90)
     scene.until_ready()
     until(lambda: nothing_of_ours(scene, "a"), "a is let go", 60)
@@ -104,17 +104,18 @@ def test_an_empty_selector_selects_the_whole_namespace(scene):
 
 def test_several_rolling_at_first_sight(scene):
     """They were changed before slipway came: one becomes the active one, the others are paused at once."""
-    scene.cluster.pods_take(scene.namespace, start="3s")
     for name in "abc":
         scene.create(name, replicas=2)
     scene.until_runs("a", "b", "c", version="1")
     scene.coordinate()
     scene.observer.excuse("a", "b", "c")
+    scene.stall_pods()
     scene.update("a", "b", "c")
     for name in "abc":
         scene.until_rolling(name)
     scene.slipway()
     until(lambda: sum(scene.is_held(name) for name in "abc") >= 2, "two are held")
+    scene.let_pods_go()
     scene.until_runs("a", "b", "c", timeout_s=90)
     scene.until_ready()
     held = [event for event in scene.events("web") if event["reason"] == "DeploymentPaused"]
@@ -147,8 +148,7 @@ def test_release_all_frees_everything_at_once(scene):
     slipway = scene.slipway()
     scene.group("a", "b", "c", replicas=1)
     scene.create("mine", replicas=1, paused=True, labels={"app": "other"})
-    scene.patch_coordination(suspend=True)
-    time.sleep(0.5)
+    scene.suspend()
     scene.update("a", "b")
     until(lambda: scene.status().get("pending") == 2, "two wait")
     slipway.stop()
@@ -166,15 +166,17 @@ def test_release_all_frees_everything_at_once(scene):
 
 def test_the_status_of_a_coordination_tells_the_queue(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", "c", replicas=1)
+    scene.stall_pods()
     scene.update("a", "b", "c")
     until(lambda: (scene.state_of("b").get("position"), scene.state_of("c").get("position")) == (1, 2), "the queue is b, c")
     assert scene.state_of("a").get("position") == 0 and scene.status()["pending"] == 2
     shown = scene.cluster.kubectl("get", "deploymentcoordinations", "-n", scene.namespace)
     assert all(word in shown for word in ("ACTIVE", "READY", "PROGRESSING", "PENDING", "AGE")), shown
+    scene.until_event("RolloutHeld", "c")
     described = scene.cluster.kubectl("describe", "deployment", "c", "-n", scene.namespace)
     assert "RolloutHeld" in described, described
+    scene.let_pods_go()
     scene.until_runs("a", "b", "c")
     scene.until_ready()
 

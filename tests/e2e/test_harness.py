@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The harness itself, without slipway: its observer sees what must never happen, and does not see what did not."""
 
+import subprocess
+
+import pytest
+
 from harness import observer as look
-from harness.scene import DEPLOYMENT_PATH
+from harness.scene import DEPLOYMENT_PATH, Scene
 from harness.wait import until
 
 
@@ -24,9 +28,9 @@ def test_the_observer_sees_two_roll_at_once_and_only_then(scene):
     scene.observer.check()
     assert scene.observer.turns() == ["a", "b", "a", "b"]
     scene.update("a", "b", version="3")
-    until(lambda: scene.observer.violations, "the observer has seen it")
-    assert "a and b roll at once" in scene.observer.violations[0]
     scene.until_runs("a", "b", version="3")
+    scene.observer.judge_now()
+    assert "a and b roll at once" in scene.observer.violations[0]
     scene.observer.violations.clear()
 
 
@@ -41,8 +45,8 @@ def test_the_observer_excuses_until_they_rest(scene):
     scene.until_runs("a", "b", "c", version="1")
     scene.observer.check()
     scene.update("b", "c")
-    until(lambda: scene.observer.violations, "it is excused no longer")
     scene.until_runs("b", "c")
+    until(lambda: scene.observer.violations, "it is excused no longer, and that is said without being asked for")
     scene.observer.violations.clear()
 
 
@@ -55,3 +59,66 @@ def test_the_observer_finds_who_stays_held_by_nobody(scene):
     scene.create("c", replicas=0)
     scene.api.patch(DEPLOYMENT_PATH % scene.namespace + "/c?fieldManager=slipway", {"spec": {"paused": True}})
     until(lambda: scene.observer.forsaken() == ["c"], "paused by slipway, and nothing says why")
+
+
+class Culprit:
+    """Stands where a slipway would, and does something that slipway must never do: a script with kubectl."""
+
+    is_running = True
+
+    def __init__(self, scene, script):
+        self._scene, self._script = scene, script
+        scene.processes.append(self)
+
+    def act(self):
+        env = dict(self._scene.cluster.environment(), NAMESPACE=self._scene.namespace)
+        subprocess.run(["bash", "-euc", self._script], env=env, check=True, stdin=subprocess.DEVNULL, timeout=120)
+
+    def stop(self):
+        self.is_running = False
+
+    def check_log(self):
+        pass
+
+
+HOLD = '{"metadata":{"annotations":{"slipway.dev/held-by":"coordination/web"}},"spec":{"paused":true}}'
+LET_GO = '{"metadata":{"annotations":{"slipway.dev/held-by":null}},"spec":{"paused":false}}'
+
+
+def group_without_slipway(cluster, namespace_name, tmp_path):
+    """A scene of its own, since the fixture's must not fail. All is as a slipway would leave it: held, at rest."""
+    scene = Scene(cluster, namespace_name, tmp_path)
+    scene.coordinate()
+    for name in "ab":
+        scene.create(name, replicas=1)
+        scene.until_runs(name, version="1")
+    Culprit(scene, "kubectl patch deployment a b -n $NAMESPACE --type=merge -p '%s'" % HOLD).act()
+    return scene
+
+
+def test_a_scene_fails_where_two_of_a_group_are_unpaused_at_once(cluster, namespace_name, tmp_path):
+    scene = group_without_slipway(cluster, namespace_name, tmp_path)
+    scene.update("a", "b")
+    Culprit(scene, "kubectl patch deployment a b -n $NAMESPACE --type=merge -p '%s'" % LET_GO).act()
+    scene.until_runs("a", "b")
+    with pytest.raises(AssertionError, match="web: a and b roll at once"):
+        scene.close()
+
+
+def test_a_scene_fails_where_one_stays_paused_and_nobody_holds_it(cluster, namespace_name, tmp_path):
+    scene = group_without_slipway(cluster, namespace_name, tmp_path)
+    # It frees the one, forgets the other, and takes the coordination away.
+    Culprit(scene, "kubectl patch deployment a -n $NAMESPACE --type=merge -p '%s';"
+                   "kubectl delete deploymentcoordination web -n $NAMESPACE" % LET_GO).act()
+    with pytest.raises(AssertionError, match="nobody holds, and yet is paused by us: b: paused True") as told:
+        scene.close(patience_s=1)
+    assert "a: paused" not in str(told.value)
+
+
+def test_a_scene_without_a_culprit_does_not_fail(cluster, namespace_name, tmp_path):
+    scene = group_without_slipway(cluster, namespace_name, tmp_path)
+    for name in "ab":
+        scene.update(name)
+        Culprit(scene, "kubectl patch deployment %s -n $NAMESPACE --type=merge -p '%s'" % (name, LET_GO)).act()
+        scene.until_runs(name)
+    scene.close()

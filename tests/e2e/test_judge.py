@@ -21,7 +21,8 @@ class World:
         self.judge.take(kind, what, obj, self.at_s)
 
     def deployment(self, name, generation=2, observed=None, paused=False, want=2, pods=2, updated=2, available=2,
-                   reason="NewReplicaSetAvailable", labels=None, what="MODIFIED", strategy="RollingUpdate", uid=None):
+                   reason="NewReplicaSetAvailable", labels=None, what="MODIFIED", strategy="RollingUpdate", uid=None,
+                   revision=None):
         status = {"observedGeneration": generation if observed is None else observed, "replicas": pods, "updatedReplicas": updated,
                   "availableReplicas": available, "conditions": []}
         if reason:
@@ -29,7 +30,8 @@ class World:
             status["conditions"] = [{"type": "Progressing", "status": known.get(reason, "True"), "reason": reason}]
         self.take("deployments", {
             "metadata": {"name": name, "uid": uid or "uid-" + name, "generation": generation, "resourceVersion": "1",
-                         "labels": {"app": "web"} if labels is None else labels},
+                         "labels": {"app": "web"} if labels is None else labels,
+                         "annotations": {judging.REVISION: str(revision)} if revision else {}},
             "spec": {"replicas": want, "paused": paused, "strategy": {"type": strategy}}, "status": status}, what)
 
     def rolls(self, name, generation=3, **more):
@@ -214,6 +216,26 @@ def test_a_new_object_of_the_same_name_inherits_nothing():
     assert not world.said
     world.replicaset("a", "two", 2, 2)
     assert not world.said, "a ReplicaSet of the old one"
+
+
+def test_scaled_to_zero_and_back_it_does_not_roll():
+    world = World()
+    world.at_rest("a", "b")
+    world.rolls("b")
+    world.deployment("a", 3, want=0, pods=0, updated=0, available=0, revision=1)
+    world.deployment("a", 4, pods=2, updated=2, available=0, reason="ReplicaSetUpdated", revision=1)
+    assert not world.said
+    world.deployment("a", 5, pods=2, updated=2, available=0, reason="ReplicaSetUpdated", revision=2)
+    assert world.said == ["web: a and b roll at once"], "another revision is another rollout"
+
+
+def test_the_gap_of_recreate_is_part_of_the_rollout_though_its_revision_is_still_the_old_one():
+    world = World()
+    world.at_rest("a", "b")
+    world.deployment("a", 2, strategy="Recreate", revision=1)
+    world.deployment("a", 3, strategy="Recreate", pods=0, updated=0, available=0, reason="ReplicaSetUpdated", revision=1)
+    world.rolls("b")
+    assert world.said == ["web: a and b roll at once"]
 
 
 def test_selectors_as_the_api_server_reads_them():

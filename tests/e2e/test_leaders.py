@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaders that die between any two of their writes, are suspended, cut off, or two at once."""
 
+import datetime
 import random
 import threading
 import time
@@ -10,6 +11,7 @@ import pytest
 from harness import observer as look
 from harness.fault_proxy import HANDOVER
 from harness.wait import until
+from harness.wall_clock import WallClock, yesterday
 
 LEASE_S = 15
 
@@ -103,11 +105,19 @@ def test_late_packets_of_a_dead_leader(scene):
     scene.until_ready()
 
 
-def pair(scene, webhook_of_second=True, **group):
+def lease(scene):
+    return scene.api.get("/apis/coordination.k8s.io/v1/namespaces/%s/leases/slipway" % scene.namespace)["spec"]
+
+
+def micro_time(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+
+
+def pair(scene, clocks=(None, None), **group):
     """Two processes; the first leads. Who can be lost is not asked by the API server, as where a Service knows who is ready."""
-    first, first_proxy = scene.slipway_behind_proxy("first", leader_elect=True, webhook=not webhook_of_second)
+    first, first_proxy = scene.slipway_behind_proxy("first", leader_elect=True, webhook=False, clock=clocks[0])
     first.until_leading()
-    second, second_proxy = scene.slipway_behind_proxy("second", leader_elect=True, webhook=webhook_of_second)
+    second, second_proxy = scene.slipway_behind_proxy("second", leader_elect=True, clock=clocks[1])
     scene.group("a", "b", "c", replicas=1, **group)
     assert first.is_leading and not second.is_leading and not second_proxy.handover_writes()
     scene.cluster.pods_take(scene.namespace, start="2s")
@@ -119,10 +129,11 @@ def test_the_other_goes_on_when_the_leader_is_killed(scene):
     scene.update("a", "b", "c")
     scene.until_rolling("a")
     first.kill()
-    killed = time.monotonic()
+    renewed = micro_time(lease(scene)["renewTime"])
     scene.until_runs("a", "b", "c", timeout_s=90)
     assert second.is_leading
-    assert LEASE_S - 3 < second_proxy.handover_writes()[0].began - killed < LEASE_S + 10
+    began = time.time() - time.monotonic() + second_proxy.handover_writes()[0].began
+    assert began - renewed > LEASE_S - 0.1, "the lease of the dead was waited for"
     scene.until_ready()
     first.start()
     assert first.get(first.health_port, "/readyz")[0] == 200 and not first.is_leading, "a follower is ready"
@@ -132,16 +143,19 @@ def test_the_other_goes_on_at_once_when_the_leader_stops(scene):
     first, _, second, _ = pair(scene)
     scene.update("a", "b", "c")
     scene.until_rolling("a")
+    identity = lease(scene)["holderIdentity"]
     first.stop()
-    stopped = time.monotonic()
-    second.until_leading(10)
-    assert time.monotonic() - stopped < 6, "it gave the lease back"
+    assert lease(scene).get("holderIdentity") != identity, "it gave the lease back"
+    second.until_leading()
     scene.until_runs("a", "b", "c", timeout_s=60)
 
 
-def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene):
-    """One of its writes is on the way meanwhile, and arrives when the other has begun."""
-    first, first_proxy, second, second_proxy = pair(scene)
+def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene, tmp_path):
+    """One of its writes is on the way meanwhile, and arrives when the other has begun. Their wall clocks are two hours apart, and
+    that of the suspended one is put right before it wakes up."""
+    clocks = [WallClock(tmp_path / name, ahead_s) for name, ahead_s in (("ahead", 3600), ("behind", -3600))]
+    with yesterday(tmp_path):
+        first, first_proxy, second, second_proxy = pair(scene, clocks)
     scene.update("a", "b", "c")
     scene.until_rolling("a")
     held = first_proxy.hold_request(path=HANDOVER, method="PATCH", times=1).until_waiting()
@@ -154,6 +168,7 @@ def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene):
     assert late.status == 409, "it knew nothing of what the other wrote: %r" % late
     scene.update("a", "b", "c", version="3")
     scene.until_rolling("a")
+    clocks[0].set(0)
     first.resume()
     resumed = time.monotonic()
     scene.until_runs("a", "b", "c", version="3", timeout_s=60)
@@ -167,11 +182,10 @@ def test_a_leader_that_is_cut_off_writes_no_more(scene):
     scene.until_rolling("a")
     hole = first_proxy.black_hole()
     lost = time.monotonic()
-    until(lambda: not first.is_leading, "the first notices that it leads no more", 13, 0.1)
-    assert time.monotonic() - lost < 12, "its renewal deadline is 10 s"
-    until(lambda: effects(second_proxy, 0), "the other has begun", LEASE_S + 15)
+    until(lambda: not first.is_leading, "the first notices that it leads no more", every_s=0.1)
+    assert not effects(second_proxy, lost), "not before the first has given up, after 10 s"
+    until(lambda: effects(second_proxy, 0), "the other has begun")
     begun = effects(second_proxy, 0)[0].ended
-    assert begun - lost > 10, "not before the first has given up"
     scene.until_runs("a")
     hole.heal()
     scene.until_runs("a", "b", "c", timeout_s=60)
@@ -190,7 +204,7 @@ def test_two_that_both_believe_to_lead(scene, at_rest):
     seed = random.randrange(1 << 30)
     print("seed", seed)
     chance = random.Random(seed)
-    end, version = time.monotonic() + 15, 1
+    end, version = time.monotonic() + 10, 1
     while time.monotonic() < end:
         version += 1
         scene.update(*chance.sample("abc", chance.randint(1, 3)), version=str(version))
@@ -254,23 +268,20 @@ def test_a_lease_that_others_tamper_with(scene):
     path = "/apis/coordination.k8s.io/v1/namespaces/%s/leases/slipway" % scene.namespace
     scene.group("a", "b", replicas=1)
 
-    def lease():
-        return scene.api.get(path)["spec"]
-
-    me = lease()["holderIdentity"]
+    me = lease(scene)["holderIdentity"]
     scene.api.delete(path)
     until(lambda: slipway.is_leading and any(w.method == "POST" and w.status == 201 and w.path.endswith("/leases")
                                              for w in proxy.writes[-20:]), "it makes the deleted Lease again", 20)
-    assert lease()["holderIdentity"] == me
+    assert lease(scene)["holderIdentity"] == me
     scene.api.patch(path, {"spec": None})
-    until(lambda: lease().get("holderIdentity") == me and slipway.is_leading, "it takes the empty Lease", 20)
-    transitions = lease()["leaseTransitions"]
+    until(lambda: lease(scene).get("holderIdentity") == me and slipway.is_leading, "it takes the empty Lease", 20)
+    transitions = lease(scene)["leaseTransitions"]
+    taken = time.monotonic()
     scene.api.patch(path, {"spec": {"holderIdentity": "a stranger", "leaseDurationSeconds": 4}})
     until(lambda: not slipway.is_leading, "it leads no more", 15)
-    taken = time.monotonic()
     scene.update("a", "b")
     until(lambda: slipway.is_leading, "it takes the Lease over when the stranger is silent", 20)
-    assert time.monotonic() - taken > 2.5 and lease()["holderIdentity"] == me and lease()["leaseTransitions"] == transitions + 1
+    assert time.monotonic() - taken >= 4 and lease(scene)["holderIdentity"] == me and lease(scene)["leaseTransitions"] == transitions + 1
     scene.until_runs("a", "b")
     renewals = proxy.gate(path="/leases/", method="PUT", before=lambda _: scene.api.patch(path, {"metadata": {"labels": {"at": str(time.monotonic_ns())}}}))
     until(lambda: len([w for w in proxy.writes if w.status == 409 and "/leases/" in w.path]) >= 2, "two renewals met a conflict", 20)

@@ -33,26 +33,28 @@ def replace(scene, name, change):
 
 def test_kubectl_says_at_once_who_holds_and_why(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=1)
+    scene.stall_pods()
     scene.update("a")
     scene.until_rolling("a")
     patch = json.dumps({"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}})
     run = scene.cluster.kubectl("patch", "deployment", "b", "-n", scene.namespace, "-p", patch, check=False)
     assert run.returncode == 0
     assert "Warning: held by coordination/web" in run.stderr and len(run.stderr.strip()) <= 140, run.stderr
+    scene.let_pods_go()
     scene.until_runs("a", "b")
 
 
 def test_resuming_a_held_one_by_hand_is_undone_in_the_same_write(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=1)
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     scene.until_held("b")
     run = scene.cluster.kubectl("rollout", "resume", "deployment/b", "-n", scene.namespace, check=False)
     assert scene.is_held("b"), run.stderr
+    scene.let_pods_go()
     scene.until_runs("a", "b")
 
 
@@ -90,13 +92,14 @@ def test_one_that_a_person_pauses_at_rest_after_it_was_selected_is_theirs_until_
 
 def test_the_pause_of_the_active_one_in_mid_rollout_keeps_its_place(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", replicas=3)
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     scene.patch("a", {"spec": {"paused": True}})
     scene.until_condition("Degraded", "True", "PausedByUser")
-    stays(lambda: scene.is_held("b") and scene.status()["activeDeployment"].endswith("/a"), "b waits for a", 3)
+    scene.let_pods_go()
+    stays(lambda: scene.is_held("b") and scene.status()["activeDeployment"].endswith("/a"), "b waits for a", 2)
     assert not scene.annotation("a", "held-by")
     scene.patch("a", {"spec": {"paused": False}})
     scene.until_runs("a", "b")
@@ -105,10 +108,12 @@ def test_the_pause_of_the_active_one_in_mid_rollout_keeps_its_place(scene):
 
 def test_the_pause_of_the_active_one_during_the_wait_does_not_keep_the_turn(scene):
     scene.slipway()
-    scene.group("a", "b", replicas=1, spec={"minReadySeconds": 4})
+    scene.group("a", "b", replicas=1)
+    scene.settle_coordination(minReadySeconds=300)
     scene.update("a", "b")
     until(lambda: scene.runs("a", "2"), "a is complete")
     scene.patch("a", {"spec": {"paused": True}})
+    scene.patch_coordination(minReadySeconds=1)
     scene.until_runs("b")
     assert scene.is_paused("a") and not scene.annotation("a", "held-by"), "the pause is still the person's"
     scene.patch("a", {"spec": {"paused": False}})
@@ -117,8 +122,8 @@ def test_the_pause_of_the_active_one_during_the_wait_does_not_keep_the_turn(scen
 
 def test_a_forged_right_to_roll_is_worth_nothing(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=1)
+    scene.stall_pods()
     copied = scene.get("b")
     scene.update("a")
     scene.until_rolling("a")
@@ -133,13 +138,14 @@ def test_a_forged_right_to_roll_is_worth_nothing(scene):
     replace(scene, "b", forge)
     assert scene.is_held("b") and not scene.annotation("b", "released-by")
     assert scene.annotation("b", "coordinated-by") == look.annotation(copied, "slipway.dev/coordinated-by")
+    scene.let_pods_go()
     scene.until_runs("a", "b")
 
 
 def test_the_right_of_the_active_one_survives_a_replace_from_an_old_copy(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", replicas=2)
+    scene.stall_pods()
     old = scene.get("a")
     scene.update("a", "b")
     scene.until_rolling("a")
@@ -149,14 +155,15 @@ def test_the_right_of_the_active_one_survives_a_replace_from_an_old_copy(scene):
 
     replace(scene, "a", put_old_annotations)
     assert scene.annotation("a", "released-by") == "coordination/web"
+    scene.let_pods_go()
     scene.until_runs("a", "b")
     scene.until_ready()
 
 
 def test_an_older_copy_of_the_active_one_from_when_it_was_held_does_not_pause_it(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", replicas=2)
+    scene.stall_pods()
     old = scene.get("a")
     assert old["spec"]["paused"] and look.annotation(old, look.HELD_BY)
     scene.update("a", "b")
@@ -168,21 +175,25 @@ def test_an_older_copy_of_the_active_one_from_when_it_was_held_does_not_pause_it
 
     replace(scene, "a", put_old)
     assert not scene.is_paused("a") and scene.annotation("a", "released-by") == "coordination/web"
+    scene.let_pods_go()
     scene.until_runs("a", "b")
     scene.until_ready()
 
 
 def test_gitops_that_sets_paused_false_all_the_time_starts_no_war(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=1)
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
+    until(lambda: scene.state_of("b").get("hasPendingChanges"), "b waits")
+    scene.observer.catch_up()
     seen = scene.observer.versions.get("b", 0)
     for _ in range(20):
         scene.patch("b", {"spec": {"paused": False}})
-    time.sleep(0.5)
+    scene.observer.catch_up()
     assert scene.observer.versions.get("b", 0) - seen <= 2, "what is put back at admission changes nothing and is not stored"
+    scene.let_pods_go()
     scene.until_runs("a", "b")
 
 
@@ -249,7 +260,7 @@ def test_hold_ignore_and_skip(scene):
     scene.annotate("b", ignore="true")
     until(lambda: not scene.is_paused("b") and not scene.annotation("b", "coordinated-by"), "b is let go")
     assert scene.status().get("selected") == 2
-    scene.patch_coordination(suspend=True)
+    scene.suspend()
     scene.update("a", "c", version="3")
     until(lambda: scene.state_of("a").get("pendingSince") and scene.state_of("c").get("pendingSince"), "both wait")
     now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=2)
@@ -263,13 +274,14 @@ def test_hold_ignore_and_skip(scene):
 
 def test_a_template_that_is_put_back_while_held_needs_no_turn(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     scene.group("a", "b", replicas=1)
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     until(lambda: scene.state_of("b").get("hasPendingChanges"), "b waits")
     turns = scene.observer.turns().count("b")
     scene.update("b", version="1")
+    scene.let_pods_go()
     scene.until_runs("a")
     scene.until_ready()
     assert scene.observer.turns().count("b") == turns and scene.runs("b", "1")
@@ -288,26 +300,31 @@ def test_back_to_what_it_was_two_templates_ago_is_a_rollout_like_any_other(scene
 
 def test_a_newer_template_for_the_active_one_goes_on_in_the_same_turn(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", replicas=2)
+    turns = len(scene.observer.turns())
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     scene.update("a", version="3")
+    scene.let_pods_go()
     scene.until_runs("a", version="3")
     scene.until_runs("b", version="2")
     scene.until_ready()
+    rolled = scene.observer.turns()[turns:]
+    assert rolled[-1] == "b" and rolled.count("b") == 1, rolled
 
 
 def test_recreated_under_the_name_of_the_active_one(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", "c", replicas=1)
+    scene.stall_pods()
     scene.update("a", "b", "c")
     scene.until_rolling("a")
     scene.api.delete(DEPLOYMENT_PATH % scene.namespace + "/a", {"propagationPolicy": "Background"})
     until(lambda: not scene.observer.get("deployments", "a"), "a is gone")
-    scene.create("a", replicas=1, version="2")
-    assert scene.is_held("a"), "a new object has no right"
+    made = scene.create("a", replicas=1, version="2")
+    assert look.is_paused(made) and look.annotation(made, look.HELD_BY), "a new object has no right"
+    scene.let_pods_go()
     scene.until_runs("a", "b", "c")
     scene.until_ready()
 
@@ -353,7 +370,6 @@ def test_two_coordinations_that_overlap_share_their_members(scene):
 
 def test_two_active_ones_that_are_relabelled_into_each_others_group(scene):
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="3s")
     for side in ("left", "right"):
         scene.coordinate(side, {"matchLabels": {side: "yes"}})
     scene.create("a", replicas=2, labels={"left": "yes"})
@@ -361,6 +377,7 @@ def test_two_active_ones_that_are_relabelled_into_each_others_group(scene):
     scene.until_runs("a", "b", version="1")
     for side in ("left", "right"):
         scene.until_ready(side)
+    scene.stall_pods()
     scene.update("a", "b")
     scene.until_rolling("a")
     scene.until_rolling("b")
@@ -369,6 +386,7 @@ def test_two_active_ones_that_are_relabelled_into_each_others_group(scene):
     scene.patch("a", {"metadata": {"labels": {"right": "yes"}}})
     scene.patch("b", {"metadata": {"labels": {"left": "yes"}}})
     until(lambda: scene.is_held("a") or scene.is_held("b"), "one of them is held")
+    scene.let_pods_go()
     scene.until_runs("a", "b")
     for side in ("left", "right"):
         scene.until_ready(side)

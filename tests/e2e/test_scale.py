@@ -31,10 +31,10 @@ def test_five_hundred_groups_of_which_one_is_slow(scene):
         return sum(1 for item in found for c in item.get("status", {}).get("conditions") or [] if c["type"] == "Ready" and c["status"] == "True")
 
     in_parallel(coordinate, range(groups))
-    until(lambda: ready() == groups, lambda: "all coordinations are seen: %d" % ready(), 60, 0.5)
+    until(lambda: ready() == groups, lambda: "all coordinations are seen: %d" % ready(), 100, 0.5)
     in_parallel(make, range(groups))
     until(lambda: ready() == groups, lambda: "all groups are ready: %d" % ready(), 300, 1)
-    scene.cluster.kubelets("PUT", "/settings/slow-" + scene.namespace, {"namespace": scene.namespace, "selector": "name=g000-a", "start": "60s"})
+    scene.cluster.kubelets("PUT", "/settings/slow-" + scene.namespace, {"namespace": scene.namespace, "selector": "name=g000-a", "start": "1h"})
     scene.update("g000-a", "g000-b")
     scene.until_rolling("g000-a")
     begin = time.monotonic()

@@ -35,8 +35,9 @@ class RealCluster:
         self._env = self._instance.environment()
 
     @staticmethod
-    def start(folder):
-        subprocess.run([TOP / "tools" / "control-plane", "up", "--dir", folder], check=True, stdin=subprocess.DEVNULL)
+    def start(folder, *options):
+        """Starts what does not run of it; the same options each time."""
+        subprocess.run([TOP / "tools" / "control-plane", "up", "--dir", folder, *options], check=True, stdin=subprocess.DEVNULL)
         cluster = RealCluster(folder)
         cluster.install()
         return cluster
@@ -54,9 +55,17 @@ class RealCluster:
 
     # ---- clients ----
 
+    def environment(self):
+        """For scripts: kubectl is found, and speaks to this cluster."""
+        env = dict(os.environ, **self._env)
+        if "SLIPWAY_KUBECTL" in env:
+            env["PATH"] = os.path.dirname(env["SLIPWAY_KUBECTL"]) + os.pathsep + env["PATH"]
+        return env
+
     def kubectl(self, *args, stdin=None, check=True):
         """What it prints; with check=False the finished process instead."""
-        run = subprocess.run([self._env.get("SLIPWAY_KUBECTL", "kubectl"), *args], env=dict(os.environ, **self._env), input=stdin, text=True, capture_output=True, timeout=120)
+        run = subprocess.run([self._env.get("SLIPWAY_KUBECTL", "kubectl"), *args], env=self.environment(), input=stdin, text=True,
+                             capture_output=True, timeout=300)
         if not check:
             return run
         assert run.returncode == 0, "kubectl %s: %s" % (" ".join(args), run.stderr)
@@ -65,22 +74,42 @@ class RealCluster:
     def apply(self, manifest):
         return self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
 
-    def kubeconfig(self, namespace, server=None, ca_file=None):
-        """For slipway: under its ServiceAccount, so that a missing permission fails a scenario."""
-        token = service_account_token(self.api, *SERVICE_ACCOUNT, 24 * 3600)
+    def kubeconfig(self, namespace, server=None, ca_file=None, token=None):
+        """For slipway: under its ServiceAccount unless said otherwise, so that a missing permission fails a scenario."""
+        token = token or self.token()
         cluster = {"certificate-authority": str(ca_file)} if ca_file else None
         return self._instance.kubeconfig({"token": token}, server=server, cluster=cluster, namespace=namespace)
 
-    def token(self):
-        return service_account_token(self.api, *SERVICE_ACCOUNT, 24 * 3600)
+    def token(self, namespace=SERVICE_ACCOUNT[0], name=SERVICE_ACCOUNT[1]):
+        return service_account_token(self.api, namespace, name, 24 * 3600)
+
+    # ---- its parts ----
+
+    def signal(self, part, number):
+        """To kube-controller-manager, kube-apiserver or etcd. Only where no other scenario needs them."""
+        os.kill(self._instance.running(part).pid, number)
+
+    def compact(self):
+        """etcd forgets all that was before now. https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/"""
+        def ask(path, body):
+            request = urllib.request.Request("http://127.0.0.1:%d/v3/kv/%s" % (self._instance.state["ports"]["etcd"], path),
+                                             data=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.loads(answer.read())
+        revision = ask("range", {"key": base64.b64encode(b"/").decode()})["header"]["revision"]
+        ask("compaction", {"revision": revision, "physical": True})
 
     # ---- kubelets ----
+
+    @property
+    def kubelets_port(self):
+        return self._instance.state["ports"]["kubelets"]
 
     def kubelets(self, method, path, body=None):
         request = urllib.request.Request(self._instance.kubelets_url + path, method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
     def pods_take(self, namespace, **settings):

@@ -478,6 +478,13 @@ class FaultProxy:
             return True
         return self._add(act, match)
 
+    def speak(self, data, **match):
+        """Not forwarded: these bytes instead of an answer, and the end of the connection."""
+        async def act(rule, connection, request):
+            await connection.send(data)
+            return False
+        return self._add(act, match)
+
     def apply_later(self, seconds, status=504, **match):
         """Answered at once with an error, and forwarded all the same, so many seconds later."""
         async def act(rule, connection, request):

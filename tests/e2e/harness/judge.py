@@ -11,7 +11,7 @@ still does what it did.
 HELD_BY = "slipway.dev/held-by"
 TEMPLATE_HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
-TOO_LONG_S = 15.0  # for more than may to roll on, whoever began it
+TOO_LONG_S = 30.0  # for more than may to roll on, whoever began it
 
 
 def annotation(obj, key):
@@ -62,6 +62,23 @@ def is_rolling(deployment):
     return progressing["status"] != "Unknown" and progressing["reason"] != "NewReplicaSetAvailable"
 
 
+class Completions:
+    """Which rollouts are over. Where its Pods are lost or scaled a Deployment can look as during a rollout: resumed at no Pods
+    and then scaled up, it reports progress. It is none while its revision is the one that was complete."""
+
+    def __init__(self):
+        self._revisions = {}  # uid
+
+    def is_rolling(self, deployment):
+        uid, revision = deployment["metadata"]["uid"], annotation(deployment, REVISION)
+        if is_complete(deployment):
+            self._revisions[uid] = revision
+        if not is_rolling(deployment):
+            return False
+        is_scaled = revision is not None and self._revisions.get(uid) == revision
+        return not (is_scaled and number(deployment, "replicas") == number(deployment, "updatedReplicas") > 0)
+
+
 def selects(selector, labels):
     """What the API server would: a selector that it would refuse selects nothing, and so does none."""
     if selector is None:
@@ -100,6 +117,7 @@ class Judge:
     def __init__(self):
         self.deployments, self.coordinations = {}, {}
         self.members = {}
+        self.completions = Completions()
         self.sizes = {}  # uid of the owner: {template hash: how many Pods its ReplicaSet shall have}
         self.templates = {}  # uid of the owner: hash of the template that runs
         self.revisions = {}  # uid of the owner: the newest
@@ -139,7 +157,7 @@ class Judge:
             self.rolling.discard(name)
         if not is_observed(deployment):
             return
-        if is_rolling(deployment):
+        if self.completions.is_rolling(deployment):
             self._begins(name, at_s)
         else:
             self._rests(name, deployment)

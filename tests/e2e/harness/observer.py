@@ -4,18 +4,21 @@ never happen: two of one group roll, or something stays paused that nobody holds
 
 It does not read what slipway writes down about turns: only what Kubernetes itself says. Each kind comes in a stream of
 its own, in the order in which the API server stored it; for the judge (judge.py) the streams become one, in the order
-of the resource versions, which are etcd's revisions, and a little late so that none is overtaken.
+of the resource versions, which are etcd's revisions. None may be overtaken because its stream is slow: so the judge is told
+only what is old, or what all streams are known to have passed.
 """
 
 import heapq
 import itertools
+import sys
 import threading
 import time
 
 from .cluster import api
-from .judge import HELD_BY, Judge, annotation, condition, describe, is_complete, is_observed, is_paused, is_rolling, number, selects, want
+from .judge import HELD_BY, REVISION, Completions, Judge, annotation, condition, describe, is_complete, is_observed, is_paused, is_rolling, number, owner, selects, want
+from .wait import until
 
-LATE_S = 1.5  # how long the judge waits for the other streams
+LATE_S = 10.0  # how long the judge waits for the other streams where nobody asks
 
 
 class Observer:
@@ -36,8 +39,11 @@ class Observer:
         self._seen = {kind: {} for kind in self.KINDS}
         self._judge = Judge()
         self._waiting, self._number = [], itertools.count()  # a heap of (version, number, seconds, kind, type, object)
+        self._gone = {kind: {} for kind in self.KINDS}  # name: the version in which it was deleted
+        self._completions = Completions()
         self._state = {}  # name: "rolls" | "rests"
         self.violations = self._judge.violations
+        self.completions = {}  # name of a Deployment: when its newest rollout was complete, as its controller has it
         self.history = []  # (seconds, name, "rolls" | "rests") of Deployments, when that changed
         self.versions = {}  # name of a Deployment or coordination: how many versions were seen
         self._begin = time.monotonic()
@@ -94,6 +100,7 @@ class Observer:
         with self._lock:
             if what == "DELETED":
                 self._seen[kind].pop(name, None)
+                self._gone[kind][name] = int(item["metadata"]["resourceVersion"])
             else:
                 self._seen[kind][name] = item
             if kind in ("deployments", "coordinations"):
@@ -110,7 +117,10 @@ class Observer:
         if deployment is None:
             state = "rests"
         elif is_observed(deployment):
-            state = "rolls" if is_rolling(deployment) else "rests"
+            state = "rolls" if self._completions.is_rolling(deployment) else "rests"
+            progressing = condition(deployment, "Progressing")
+            if progressing.get("reason") == "NewReplicaSetAvailable":
+                self.completions[name] = progressing["lastUpdateTime"]
         if state != before:
             self.history.append((now, name, state))
         self._state[name] = state
@@ -119,22 +129,50 @@ class Observer:
 
     def _judge_late(self):
         while not self._stop.wait(0.2):
-            self._judge_until(time.monotonic() - self._begin - LATE_S)
+            seconds = time.monotonic() - self._begin - LATE_S
+            with self._lock:
+                self._judge_to(max((entry[0] for entry in self._waiting if entry[2] <= seconds), default=0), seconds)
 
-    def _judge_until(self, seconds):
-        """Of those that wait all up to the newest that came before then."""
+    def _judge_to(self, version, seconds):
+        while self._waiting and self._waiting[0][0] <= version:
+            _, _, at_s, kind, what, item = heapq.heappop(self._waiting)
+            self._judge.take(kind, what, item, at_s)
+        self._judge.look_at_excess(seconds)
+
+    def judge_now(self):
+        """All that has happened by now."""
+        version = min(self._pass(kind) for kind in self.JUDGED)
         with self._lock:
-            count = sum(1 for entry in self._waiting if entry[2] <= seconds)
-            while count > 0:
-                _, _, at_s, kind, what, item = heapq.heappop(self._waiting)
-                count -= at_s <= seconds
-                self._judge.take(kind, what, item, at_s)
-            self._judge.look_at_excess(seconds)
+            self._judge_to(version, time.monotonic() - self._begin)
+
+    def _pass(self, kind):
+        """Waits until the stream has told of all that there was at some moment from now on; returns the version of that moment."""
+        try:
+            found = self._api.get(self.KINDS[kind] % self._namespace)
+        except api.ApiError as error:
+            if error.status == 404:  # the kind is not served just now
+                return sys.maxsize
+            raise
+        moment = int(found["metadata"]["resourceVersion"])
+        there = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in found["items"]}
+
+        def is_passed():
+            with self._lock:
+                seen = {name: int(item["metadata"]["resourceVersion"]) for name, item in self._seen[kind].items()}
+                gone = dict(self._gone[kind])
+            return (all(max(seen.get(name, 0), gone.get(name, 0)) >= version for name, version in there.items())
+                    and all(name in there or version > moment for name, version in seen.items()))
+        until(is_passed, "the observer has seen %s %s" % (kind, there), 30, 0.01)
+        return moment
 
     def describe(self, name):
         return describe(name, self.get("deployments", name))
 
     # ---- for scenarios ----
+
+    def catch_up(self):
+        """Waits until the Deployments have been seen as they are now."""
+        self._pass("deployments")
 
     def excuse(self, *names):
         """These may roll beside others with their next change of spec, until they rest: the exceptions that the documentation
@@ -166,6 +204,7 @@ class Observer:
 
     def turns(self):
         """The names in the order in which they began to roll."""
+        self.catch_up()
         with self._lock:
             return [name for _, name, state in self.history if state == "rolls"]
 
@@ -197,14 +236,16 @@ class Observer:
         return all(spec.get("atRest") == "Running" for spec in selecting) and is_complete(deployment)
 
     def check(self):
-        self._judge_until(time.monotonic() - self._begin)
+        self.judge_now()
         assert not self.violations, "\n".join(self.violations)
 
     def stop(self):
-        """Judges what is still to come of what has happened; afterwards nothing is read any more."""
-        self._stop.wait(0.3)
+        """Judges what has happened; afterwards nothing is read any more."""
+        try:
+            self.judge_now()
+        except (AssertionError, api.ApiError) as error:
+            self.violations.append("the observer failed: %s" % error)
         self._stop.set()
-        self._judge_until(time.monotonic() - self._begin)
 
 
 def pausers(deployment):
@@ -213,5 +254,5 @@ def pausers(deployment):
             if "f:paused" in (entry.get("fieldsV1") or {}).get("f:spec", {})}
 
 
-__all__ = ["HELD_BY", "Observer", "annotation", "condition", "is_complete", "is_observed", "is_paused", "is_rolling", "number",
-           "selects", "want"]
+__all__ = ["HELD_BY", "REVISION", "Observer", "annotation", "condition", "is_complete", "is_observed", "is_paused", "is_rolling", "number",
+           "owner", "selects", "want"]

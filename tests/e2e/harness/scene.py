@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scene: one namespace with its slipway processes, its observer, and short words for what scenarios do there."""
 
-import copy
+import datetime
 import json
 
 from . import observer as look
@@ -36,6 +36,14 @@ def deployment(name, replicas=2, labels=None, version="1", strategy=None, pod_an
         spec["minReadySeconds"] = min_ready_s
     return {"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": name, "labels": labels, "annotations": annotations or {}}, "spec": spec}
+
+
+def revision_of(found):
+    return int(look.annotation(found, look.REVISION) or 0)
+
+
+def time_of(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").timestamp()
 
 
 class Scene:
@@ -74,18 +82,23 @@ class Scene:
         self.cluster.unregister_webhook("slipway-" + self.namespace)
 
     def until_asked(self, process):
-        """The API server takes a second or so to notice a webhook configuration; dry-run creates tell when it has."""
-        probe = deployment("webhook-probe", labels={"app": "webhook-probe"})
-        probe["metadata"]["annotations"] = {"slipway.dev/fence": "probe"}
+        """The API server takes a second or so to notice a webhook configuration; until then it asks whoever was asked before."""
+        def reviews():
+            return process.metric("controller_runtime_webhook_requests_total")
 
-        def asked():
-            try:
-                answer = self.api.post(DEPLOYMENT_PATH % self.namespace + "?dryRun=All", copy.deepcopy(probe))
-            except api.ApiError:
-                return False
-            return "slipway.dev/fence" not in (answer["metadata"].get("annotations") or {})
+        def is_asked():
+            before = reviews()
+            return self.is_asked() and reviews() > before
+        until(is_asked, "the API server asks the webhook of %s" % process.name, 30)
 
-        until(asked, "the API server asks the webhook of %s" % process.name, 30)
+    def is_asked(self):
+        """Whether a webhook is: a dry-run create tells."""
+        probe = deployment("webhook-probe", labels={"app": "webhook-probe"}, annotations={"slipway.dev/fence": "probe"})
+        try:
+            answer = self.api.post(DEPLOYMENT_PATH % self.namespace + "?dryRun=All", probe)
+        except api.ApiError:
+            return False
+        return "slipway.dev/fence" not in (answer["metadata"].get("annotations") or {})
 
     # ---- coordinations ----
 
@@ -99,6 +112,14 @@ class Scene:
 
     def patch_coordination(self, name="web", **spec):
         return self.api.patch(COORDINATION_PATH % self.namespace + "/" + name, {"spec": spec})
+
+    def settle_coordination(self, name="web", **spec):
+        """Changes it, and returns when slipway knows."""
+        generation = self.patch_coordination(name, **spec)["metadata"]["generation"]
+        until(lambda: self.status(name).get("observedGeneration") == generation, "the change of %s is seen" % name)
+
+    def suspend(self, name="web"):
+        self.settle_coordination(name, suspend=True)
 
     def delete_coordination(self, name="web"):
         return self.api.delete(COORDINATION_PATH % self.namespace + "/" + name)
@@ -124,6 +145,15 @@ class Scene:
 
     def until_ready(self, name="web", timeout_s=60):
         self.until_condition("Ready", "True", "AllDeploymentsReady", name, timeout_s)
+
+    # ---- Pods ----
+
+    def stall_pods(self):
+        """From now on no new Pod becomes ready, and no rollout comes to its end, until let_pods_go()."""
+        self.cluster.pods_take(self.namespace, start="1h")
+
+    def let_pods_go(self, **settings):
+        self.cluster.pods_take(self.namespace, **(settings or {"start": "0s"}))
 
     # ---- deployments ----
 
@@ -193,6 +223,16 @@ class Scene:
         for name in names:
             until(lambda name=name: self.is_held(name), lambda name=name: "%s is held: %s" % (name, self.observer.describe(name)), timeout_s)
 
+    def gap(self, first, second):
+        """Seconds between the completion of the first one's rollout and the beginning of the second one's, each the newest: by
+        what Kubernetes has written down, in whole seconds and never less than there were."""
+        self.observer.catch_up()
+        complete = self.observer.completions[first]
+        made = [replicaset for replicaset in self.api.get("/apis/apps/v1/namespaces/%s/replicasets" % self.namespace)["items"]
+                if look.owner(replicaset)[1] == second]
+        newest = max(made, key=revision_of)
+        return time_of(newest["metadata"]["creationTimestamp"]) - time_of(complete)
+
     def group(self, *names, coordination="web", **options):
         """Deployments under one coordination, all at version 1 and at rest."""
         self.coordinate(coordination, **options.pop("spec", {}))
@@ -215,18 +255,18 @@ class Scene:
 
     # ---- the end ----
 
-    def until_nothing_forsaken(self, timeout_s=60):
+    def until_nothing_forsaken(self, timeout_s):
         """Whoever is still paused by us is held by somebody; where no slipway runs, nobody can see to it."""
         until(lambda: not self.observer.forsaken() or not any(process.is_running for process in self.processes),
               lambda: "nobody holds, and yet is paused by us: " + "; ".join(map(self.observer.describe, self.observer.forsaken())), timeout_s)
 
-    def close(self):
-        """Stops everything; fails if the observer, a log or an exit status says so."""
+    def close(self, patience_s=60):
+        """Stops everything; fails if the observer, a log or an exit status says so, or if somebody is forsaken for so long."""
         problems = []
         for proxy in self.proxies:
             proxy.calm()
         try:
-            self.until_nothing_forsaken()
+            self.until_nothing_forsaken(patience_s)
         except AssertionError as error:
             problems.append(str(error))
         for process in self.processes:

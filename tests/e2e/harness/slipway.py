@@ -22,19 +22,20 @@ def free_port():
 
 
 class Slipway:
-    """One process. `server` and `ca_file` put a proxy between it and the API server."""
+    """One process. `server` and `ca_file` put a proxy between it and the API server; `token` is another user's than that of
+    the role, `clock` a WallClock."""
 
     def __init__(self, cluster, namespace, folder, name="slipway", server=None, ca_file=None, leader_elect=False,
-                 config=None, lease_id=None):
+                 config=None, lease_id=None, token=None, clock=None, settings=""):
         self.cluster, self.namespace, self.name = cluster, namespace, name
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir(parents=True)
         self.log_path = self.folder / "log"
         self.webhook_port, self.health_port, self.metrics_port = free_port(), free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
-        (self.folder / "kubeconfig").write_text(cluster.kubeconfig(namespace, server, ca_file))
+        (self.folder / "kubeconfig").write_text(cluster.kubeconfig(namespace, server, ca_file, token))
         (self.folder / "modules.d").mkdir()
-        (self.folder / "slipway.yaml").write_text("")
+        (self.folder / "slipway.yaml").write_text(settings)
         for module, text in (config or {}).items():
             (self.folder / "modules.d" / (module + ".yaml")).write_text(text)
         self.argv = [
@@ -46,6 +47,7 @@ class Slipway:
         ]
         if leader_elect:
             self.argv += ["--leader-elect", "--leader-election-id", lease_id or "slipway"]
+        self.env = dict(os.environ, **(clock.environment() if clock else {}))
         self.process = None
 
     @property
@@ -54,7 +56,8 @@ class Slipway:
 
     def start(self, wait=True):
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                            env=self.env)
         if wait:
             self.wait_ready()
         return self
@@ -70,7 +73,7 @@ class Slipway:
 
     def get(self, port, path):
         """(status, text); status 0 where nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -115,7 +118,7 @@ class Slipway:
     def resume(self):
         self.signal(signal.SIGCONT)
 
-    def stop(self, timeout_s=30):
+    def stop(self, timeout_s=90):
         """SIGTERM; it must end by itself, with 0 (a leak found by a sanitizer is another code)."""
         if self.process is None:
             return

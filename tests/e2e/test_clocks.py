@@ -29,9 +29,7 @@ def test_a_wall_clock_that_is_an_hour_wrong_and_is_put_right(scene, tmp_path, ah
     scene.settle_coordination(minReadySeconds=2)
     shown = seconds(scene.state_of("a")["lastRolloutFinished"])
     assert abs(shown - time.time() - ahead_s) < HOUR_S / 2, "its clock is wrong indeed"
-    scene.stall_pods()
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     clock.set(0)
     scene.let_pods_go()
     scene.until_runs("a", "b", "c")
@@ -41,9 +39,7 @@ def test_a_wall_clock_that_is_an_hour_wrong_and_is_put_right(scene, tmp_path, ah
         assert scene.gap(first, second) >= 2, "the wait of 2 s between %s and %s" % (first, second)
     # The wait of a begins under a clock that goes back behind, or leaps ahead of, all that is stored.
     clock.set(-ahead_s)
-    scene.stall_pods()
-    scene.update("a", "b", version="3")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", version="3")
     slipway.stop()
     clock.set(ahead_s)
     slipway.start()

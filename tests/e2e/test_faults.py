@@ -190,9 +190,9 @@ def test_a_cache_that_stands_still_releases_nobody_wrongly(scene, what):
     """Its own write read back stale: watches are frozen while writes go on."""
     slipway, proxy = scene.slipway_behind_proxy()
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a")
     frozen = proxy.freeze(path=what)
+    scene.let_pods_go()
     scene.update("b", "c")
     before = len(proxy.handover_writes())
     count = until_quiet(lambda: len(proxy.handover_writes()), "no storm of writes on old news") - before
@@ -258,12 +258,11 @@ def cut_in_the_watch(proxy):
 def test_a_watch_that_ends_badly_while_things_change(scene, fault):
     """No change is lost and none is seen twice, whatever happened while nobody watched."""
     slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="300ms")
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     fault(proxy)
     scene.update("c")
+    scene.let_pods_go(start="300ms")
     fault(proxy)
     scene.until_runs("a", "b", "c", timeout_s=90)
     scene.until_ready(timeout_s=90)
@@ -283,10 +282,8 @@ def in_the_gap(scene, proxy, change):
 
 def test_a_template_applied_and_put_back_in_the_gap_of_a_relist(scene):
     slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="1s")
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
 
     def change():
         scene.update("c", version="2")
@@ -296,6 +293,7 @@ def test_a_template_applied_and_put_back_in_the_gap_of_a_relist(scene):
         scene.update("a", version="2")
 
     in_the_gap(scene, proxy, change)
+    scene.let_pods_go()
     scene.until_runs("a", version="2", timeout_s=60)
     scene.until_runs("b", "c", version="1", timeout_s=60)
     scene.until_ready(timeout_s=60)
@@ -310,11 +308,10 @@ def recreate(scene, name, version):
 @pytest.mark.parametrize("name", ["a", "b"], ids=["the_active_one", "a_held_one"])
 def test_recreated_in_the_gap_of_a_relist(scene, name):
     slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="1s")
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     in_the_gap(scene, proxy, lambda: recreate(scene, name, "3"))
+    scene.let_pods_go()
     scene.until_runs(name, version="3", timeout_s=60)
     scene.until_runs(*{"a", "b", "c"} - {name}, version="2", timeout_s=60)
     scene.until_ready(timeout_s=60)
@@ -322,16 +319,15 @@ def test_recreated_in_the_gap_of_a_relist(scene, name):
 
 def test_deleted_and_relabelled_in_the_gap_of_a_relist(scene):
     slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="1s")
     scene.group("a", "b", "c", "d", replicas=1)
-    scene.update("a", "b", "c", "d")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c", "d")
 
     def change():
         scene.delete("a")
         scene.patch("b", {"metadata": {"labels": {"app": "elsewhere"}}})
 
     in_the_gap(scene, proxy, change)
+    scene.let_pods_go()
     until(lambda: not scene.is_paused("b") and not scene.annotation("b", "held-by"), "b is let go", 60)
     scene.until_runs("b", "c", "d", timeout_s=60)
     scene.until_ready(timeout_s=60)
@@ -391,11 +387,10 @@ def test_slow_answers_and_reordered_ones(scene):
 
 def test_a_black_hole_that_heals(scene):
     slipway, proxy = scene.slipway_behind_proxy()
-    scene.cluster.pods_take(scene.namespace, start="1s")
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     hole = proxy.black_hole()
+    scene.let_pods_go()
     until(lambda: look.is_complete(scene.get("a")), "a is complete, and slipway does not know")
     scene.update("a", version="3")
     time.sleep(3)

@@ -66,9 +66,7 @@ def test_who_is_relabelled_while_active_leaves_the_turn(scene):
     scene.slipway()
     scene.group("a", "b", replicas=2)
     before = sum(event["count"] for event in scene.events("web") if event["reason"] == "ActiveDeploymentCleared")
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.patch("a", {"metadata": {"labels": {"app": "other"}}})
     until(lambda: sum(event["count"] for event in scene.events("web") if event["reason"] == "ActiveDeploymentCleared") > before,
           "a has left the turn")
@@ -198,10 +196,8 @@ def test_events_are_found_as_people_look_for_them(scene):
 def test_a_namespace_that_is_deleted_while_its_members_wait(scene):
     """What is written into it is refused from then on; the namespace goes, and slipway goes on."""
     slipway = scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     scene.group("a", "b", "c", replicas=1)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     scene.cluster.kubectl("delete", "namespace", scene.namespace, "--wait=false")
     until(lambda: not scene.observer.deployments(), "its Deployments are gone", 60)
     until(lambda: slipway.metric("slipway_coordinations") == 0, "its coordination is forgotten")

@@ -35,13 +35,16 @@ def test_the_observer_sees_two_roll_at_once_and_only_then(scene):
 
 
 def test_the_observer_excuses_until_they_rest(scene):
-    scene.cluster.pods_take(scene.namespace, start="500ms")
+    scene.stall_pods()
     scene.coordinate()
     scene.observer.excuse("b", "c")
     scene.create("a", replicas=1)
     scene.until_rolling("a")
     for name in "bc":
         scene.create(name, replicas=1)
+    for name in "bc":
+        scene.until_rolling(name)
+    scene.let_pods_go()
     scene.until_runs("a", "b", "c", version="1")
     scene.observer.check()
     scene.update("b", "c")

@@ -120,15 +120,14 @@ def pair(scene, clocks=(None, None), **group):
     second, second_proxy = scene.slipway_behind_proxy("second", leader_elect=True, clock=clocks[1])
     scene.group("a", "b", "c", replicas=1, **group)
     assert first.is_leading and not second.is_leading and not second_proxy.handover_writes()
-    scene.cluster.pods_take(scene.namespace, start="2s")
     return first, first_proxy, second, second_proxy
 
 
 def test_the_other_goes_on_when_the_leader_is_killed(scene):
     first, _, second, second_proxy = pair(scene)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     first.kill()
+    scene.let_pods_go()
     renewed = micro_time(lease(scene)["renewTime"])
     scene.until_runs("a", "b", "c", timeout_s=90)
     assert second.is_leading
@@ -141,10 +140,10 @@ def test_the_other_goes_on_when_the_leader_is_killed(scene):
 
 def test_the_other_goes_on_at_once_when_the_leader_stops(scene):
     first, _, second, _ = pair(scene)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     identity = lease(scene)["holderIdentity"]
     first.stop()
+    scene.let_pods_go()
     assert lease(scene).get("holderIdentity") != identity, "it gave the lease back"
     second.until_leading()
     scene.until_runs("a", "b", "c", timeout_s=60)
@@ -156,9 +155,10 @@ def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene, tmp_path):
     clocks = [WallClock(tmp_path / name, ahead_s) for name, ahead_s in (("ahead", 3600), ("behind", -3600))]
     with yesterday(tmp_path):
         first, first_proxy, second, second_proxy = pair(scene, clocks)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
-    held = first_proxy.hold_request(path=HANDOVER, method="PATCH", times=1).until_waiting()
+    scene.roll_and_stall("a", "b", "c")
+    held = first_proxy.hold_request(path=HANDOVER, method="PATCH", times=1)
+    scene.let_pods_go()
+    held.until_waiting()
     first.suspend()
     until(lambda: effects(second_proxy, 0), "the other has begun", LEASE_S + 15)
     held.release()
@@ -166,11 +166,11 @@ def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene, tmp_path):
     late = held.hits[0]
     until(lambda: late.status is not None, "the late write was answered")
     assert late.status == 409, "it knew nothing of what the other wrote: %r" % late
-    scene.update("a", "b", "c", version="3")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c", version="3")
     clocks[0].set(0)
     first.resume()
     resumed = time.monotonic()
+    scene.let_pods_go(start="2s")
     scene.until_runs("a", "b", "c", version="3", timeout_s=60)
     assert not first_proxy.handover_writes(resumed) and not first.is_leading and second.is_leading
     until(lambda: first.get(first.health_port, "/readyz")[0] == 200, "it is a follower now, and ready")
@@ -178,14 +178,14 @@ def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene, tmp_path):
 
 def test_a_leader_that_is_cut_off_writes_no_more(scene):
     first, first_proxy, second, second_proxy = pair(scene)
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     hole = first_proxy.black_hole()
+    scene.let_pods_go()
     lost = time.monotonic()
     until(lambda: not first.is_leading, "the first notices that it leads no more", every_s=0.1)
     assert not effects(second_proxy, lost), "not before the first has given up, after 10 s"
     until(lambda: effects(second_proxy, 0), "the other has begun")
-    begun = effects(second_proxy, 0)[0].ended
+    begun = effects(second_proxy, 0)[0].forwarded
     scene.until_runs("a")
     hole.heal()
     scene.until_runs("a", "b", "c", timeout_s=60)

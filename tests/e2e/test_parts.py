@@ -53,9 +53,7 @@ def test_a_watch_whose_version_etcd_has_compacted_away(own_scene):
     scene = own_scene
     slipway, proxy = scene.slipway_behind_proxy()
     scene.group("a", "b", "c", "d", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     frozen = proxy.freeze()
     scene.update("c")
     scene.delete("d")

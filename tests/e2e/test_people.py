@@ -34,9 +34,7 @@ def replace(scene, name, change):
 def test_kubectl_says_at_once_who_holds_and_why(scene):
     scene.slipway()
     scene.group("a", "b", replicas=1)
-    scene.stall_pods()
-    scene.update("a")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a")
     patch = json.dumps({"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}})
     run = scene.cluster.kubectl("patch", "deployment", "b", "-n", scene.namespace, "-p", patch, check=False)
     assert run.returncode == 0
@@ -48,9 +46,7 @@ def test_kubectl_says_at_once_who_holds_and_why(scene):
 def test_resuming_a_held_one_by_hand_is_undone_in_the_same_write(scene):
     scene.slipway()
     scene.group("a", "b", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.until_held("b")
     run = scene.cluster.kubectl("rollout", "resume", "deployment/b", "-n", scene.namespace, check=False)
     assert scene.is_held("b"), run.stderr
@@ -93,9 +89,7 @@ def test_one_that_a_person_pauses_at_rest_after_it_was_selected_is_theirs_until_
 def test_the_pause_of_the_active_one_in_mid_rollout_keeps_its_place(scene):
     scene.slipway()
     scene.group("a", "b", replicas=3)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.patch("a", {"spec": {"paused": True}})
     scene.until_condition("Degraded", "True", "PausedByUser")
     scene.let_pods_go()
@@ -183,9 +177,7 @@ def test_an_older_copy_of_the_active_one_from_when_it_was_held_does_not_pause_it
 def test_gitops_that_sets_paused_false_all_the_time_starts_no_war(scene):
     scene.slipway()
     scene.group("a", "b", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     until(lambda: scene.state_of("b").get("hasPendingChanges"), "b waits")
     scene.observer.catch_up()
     seen = scene.observer.versions.get("b", 0)
@@ -202,7 +194,6 @@ def test_a_writer_that_applies_a_new_template_to_the_finished_one_all_the_time(s
     """Every 5 ms while the turn changes hands; nobody else may be disturbed by it. (From the moment its right has ended: before,
     a new template would be part of its turn.)"""
     scene.slipway()
-    scene.cluster.pods_take(scene.namespace, start="1500ms")
     scene.group("a", "b", "c", replicas=1, spec={"atRest": at_rest})
     stop, count = threading.Event(), [2]
 
@@ -211,8 +202,8 @@ def test_a_writer_that_applies_a_new_template_to_the_finished_one_all_the_time(s
             count[0] += 1
             scene.update("a", version=str(count[0]))
 
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
+    scene.let_pods_go(start="1500ms")
     until(lambda: not scene.annotation("a", "released-by"), "the turn of a is over", every_s=0.01)
     writer = threading.Thread(target=write)
     writer.start()
@@ -275,9 +266,7 @@ def test_hold_ignore_and_skip(scene):
 def test_a_template_that_is_put_back_while_held_needs_no_turn(scene):
     scene.slipway()
     scene.group("a", "b", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     until(lambda: scene.state_of("b").get("hasPendingChanges"), "b waits")
     turns = scene.observer.turns().count("b")
     scene.update("b", version="1")
@@ -302,9 +291,7 @@ def test_a_newer_template_for_the_active_one_goes_on_in_the_same_turn(scene):
     scene.slipway()
     scene.group("a", "b", replicas=2)
     turns = len(scene.observer.turns())
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.update("a", version="3")
     scene.let_pods_go()
     scene.until_runs("a", version="3")
@@ -317,9 +304,7 @@ def test_a_newer_template_for_the_active_one_goes_on_in_the_same_turn(scene):
 def test_recreated_under_the_name_of_the_active_one(scene):
     scene.slipway()
     scene.group("a", "b", "c", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b", "c")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b", "c")
     scene.api.delete(DEPLOYMENT_PATH % scene.namespace + "/a", {"propagationPolicy": "Background"})
     until(lambda: not scene.observer.get("deployments", "a"), "a is gone")
     made = scene.create("a", replicas=1, version="2")
@@ -377,9 +362,7 @@ def test_two_active_ones_that_are_relabelled_into_each_others_group(scene):
     scene.until_runs("a", "b", version="1")
     for side in ("left", "right"):
         scene.until_ready(side)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.until_rolling("b")
     # They roll already; one of them is stopped.
     scene.observer.excuse("a", "b")

@@ -100,11 +100,11 @@ def test_scaling_during_the_wait_does_not_begin_it_again(scene):
     scene.settle_coordination(minReadySeconds=4)
     scene.update("a", "b")
     until(lambda: scene.runs("a", "2"), "a is complete")
-    sizes = itertools.cycle((3, 4, 3, 2))
+    sizes, turns = itertools.cycle((3, 4, 3, 2)), scene.observer.turns().count("b")
 
     def rolls_while_a_is_scaled():
         scene.scale("a", next(sizes))
-        return look.is_rolling(scene.get("b"))
+        return scene.observer.turns().count("b") > turns
 
     # Were the wait begun again each time, it would never be over.
     until(rolls_while_a_is_scaled, lambda: "b rolls while a is scaled on and on: %s" % scene.status(), 30, every_s=1)
@@ -125,9 +125,7 @@ def test_two_may_roll_where_the_coordination_says_so(scene):
 def test_suspend_lets_who_is_active_finish_and_starts_nobody(scene):
     scene.slipway()
     scene.group("a", "b", replicas=1)
-    scene.stall_pods()
-    scene.update("a", "b")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a", "b")
     scene.suspend()
     scene.let_pods_go()
     scene.until_runs("a")

@@ -21,9 +21,7 @@ def test_a_template_that_slips_past_the_webhook_is_paused_at_once(scene):
     slipway = scene.slipway()
     scene.group("a", "b", "c", replicas=2, spec={"atRest": "Running"})
     until(lambda: not any(scene.is_paused(name) for name in "abc"), "at rest they run")
-    scene.stall_pods()
-    scene.update("a")
-    scene.until_rolling("a")
+    scene.roll_and_stall("a")
     scene.no_webhook()
     until(lambda: not scene.is_asked(), "the API server asks %s no more" % slipway.name)
     scene.observer.excuse("b", "c")
@@ -178,6 +176,6 @@ def test_who_is_told_to_stop_answers_until_others_are_asked_and_ends_at_once_whe
         until_quiet(lambda: reviews(old), "it is asked no more")
     assert not storm.failed, storm.failed[:3]
     old.signal(signal.SIGTERM)
-    assert old.process.wait(60) == 128 + signal.SIGTERM
+    old.until_ended(128 + signal.SIGTERM)
     scene.update("a")
     scene.until_runs("a")

@@ -37,7 +37,7 @@ CONTROLLERS = "deployment,replicaset,statefulset,daemonset,namespace,garbagecoll
 TOOLS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # A part is ready within seconds; on a machine that is busy with something else, later.
-READY_TIMEOUT_S = 120
+READY_TIMEOUT_S = 300
 # A port that was free a moment ago can be taken; each try asks for another.
 PORT_TRIES = 6
 

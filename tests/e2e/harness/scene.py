@@ -175,6 +175,12 @@ class Scene:
         for name in names:
             self.patch(name, {"spec": {"template": {"metadata": {"annotations": {"version": version}}}}})
 
+    def roll_and_stall(self, *names, version="2"):
+        """A new template for each; returns while the first one rolls, and goes on rolling until let_pods_go()."""
+        self.stall_pods()
+        self.update(*names, version=version)
+        self.until_rolling(names[0])
+
     def update_in_the_end(self, *names, version="2", meanwhile=lambda: None):
         """Like update(), where admission may fail for a while. Each is changed once."""
         for name in names:

@@ -105,6 +105,11 @@ class Slipway:
         process.kill()
         process.wait()
 
+    def until_ended(self, code):
+        """That it ends by itself, in an unusual way."""
+        assert self.process.wait(90) == code, self.log_tail()
+        self.process = None
+
     @property
     def is_leading(self):
         return self.is_running and self.metric("leader_election_master_status") == 1

@@ -153,7 +153,7 @@ class Scene:
         self.cluster.pods_take(self.namespace, start="1h")
 
     def let_pods_go(self, **settings):
-        self.cluster.pods_take(self.namespace, **(settings or {"start": "0s"}))
+        self.cluster.pods_take(self.namespace, **(settings or {"start": "300ms"}))
 
     # ---- deployments ----
 

@@ -160,10 +160,11 @@ def test_a_leader_suspended_beyond_its_lease_writes_no_more(scene, tmp_path):
     scene.let_pods_go()
     held.until_waiting()
     first.suspend()
-    until(lambda: effects(second_proxy, 0), "the other has begun", LEASE_S + 15)
+    late = held.hits[0]
+    until(lambda: any(write.status and write.path == late.path for write in effects(second_proxy, 0)), "the other has written the same object",
+          LEASE_S + 30)
     held.release()
     scene.until_runs("a", "b", "c", timeout_s=60)
-    late = held.hits[0]
     until(lambda: late.status is not None, "the late write was answered")
     assert late.status == 409, "it knew nothing of what the other wrote: %r" % late
     scene.roll_and_stall("a", "b", "c", version="3")

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What etcd and the watch cache are to the real API server: the objects, one version counter for
+ * all of them, and a window of the latest changes. It knows no rules: those are the API server's
+ * (api.h). Everything is done at once; nothing waits.
+ */
+#ifndef TOOLS_SIM_STORE_H
+#define TOOLS_SIM_STORE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sw_sim_kind;
+struct sw_sim_store;
+
+/* Never changes: a change makes a new one. Counted references. */
+struct sw_sim_object {
+    const struct sw_sim_kind *kind; /* of the stored version */
+    const char *namespace_;         /* "" where the kind is not namespaced */
+    const char *name;
+    const char *uid;
+    uint64_t version; /* metadata.resourceVersion */
+    const json_t *json;
+    /* private */
+    unsigned refs;
+    char *text;
+    size_t text_len;
+};
+
+const struct sw_sim_object *sw_sim_object_ref(const struct sw_sim_object *object);
+void sw_sim_object_unref(const struct sw_sim_object *object); /* takes NULL */
+/* Compact JSON, made once. Valid as long as the object. */
+const char *sw_sim_object_text(const struct sw_sim_object *object, size_t *ret_len);
+
+enum sw_sim_change_type {
+    SW_SIM_ADDED,
+    SW_SIM_MODIFIED,
+    SW_SIM_DELETED,
+};
+
+struct sw_sim_change {
+    uint64_t version;
+    enum sw_sim_change_type type;
+    const struct sw_sim_object
+        *object; /* DELETED: the last state, with the version of the deletion */
+    const struct sw_sim_object *before; /* NULL when ADDED */
+};
+
+struct sw_sim_store *sw_sim_store_new(uint64_t first_version, size_t window);
+struct sw_sim_store *sw_sim_store_free(struct sw_sim_store *store);
+
+uint64_t sw_sim_store_version(const struct sw_sim_store *store);
+/* Borrowed until the object changes; NULL where there is none. */
+const struct sw_sim_object *sw_sim_store_get(const struct sw_sim_store *store,
+                                             const struct sw_sim_kind *kind, const char *namespace_,
+                                             const char *name);
+/* In the order of namespace and name, as etcd's keys are. after: NULL, or the "namespace/name"
+ * behind which to begin. namespace_ NULL: all. Returns what fn returned other than 0. fn must not
+ * change the store. */
+int sw_sim_store_each(const struct sw_sim_store *store, const struct sw_sim_kind *kind,
+                      const char *namespace_, const char *after,
+                      int (*fn)(void *arg, const struct sw_sim_object *object), void *arg);
+/* Objects of all kinds whose ownerReferences hold the uid. */
+int sw_sim_store_each_owned(const struct sw_sim_store *store, const char *uid,
+                            int (*fn)(void *arg, const struct sw_sim_object *object), void *arg);
+
+/* Takes json (a reference); sets metadata.resourceVersion to the next version and tells the
+ * watchers. The name and namespace are read from its metadata. */
+const struct sw_sim_object *sw_sim_store_put(struct sw_sim_store *store,
+                                             const struct sw_sim_kind *kind, json_t *json);
+void sw_sim_store_remove(struct sw_sim_store *store, const struct sw_sim_object *object);
+
+/* Changes of a kind behind a version, oldest first. -ESTALE: they are not all in the window any
+ * more (410 Gone). */
+int sw_sim_store_changes(const struct sw_sim_store *store, const struct sw_sim_kind *kind,
+                         uint64_t behind, int (*fn)(void *arg, const struct sw_sim_change *change),
+                         void *arg);
+/* Forgets the window up to the version, as a compaction does. */
+void sw_sim_store_compact(struct sw_sim_store *store, uint64_t upto);
+
+/* Called within put and remove, after the change, in the order of registration. It may change the
+ * store: that change is told after this one has been told to all. */
+struct sw_sim_store_watcher {
+    void (*on_change)(struct sw_sim_store_watcher *watcher, const struct sw_sim_change *change);
+    /* private */
+    struct sw_sim_store_watcher *next;
+};
+void sw_sim_store_watch(struct sw_sim_store *store, struct sw_sim_store_watcher *watcher);
+void sw_sim_store_unwatch(struct sw_sim_store *store, struct sw_sim_store_watcher *watcher);
+
+#endif

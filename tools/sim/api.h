@@ -82,6 +82,9 @@ struct sw_sim_api_options {
     struct sw_sim_admission_caller admission; /* call NULL: webhooks count as unreachable */
     uint64_t bookmark_ms;                     /* 0: 60 000 */
     const char *git_version;                  /* NULL: "v1.20.2" */
+    /* metadata.managedFields are left out: server-side apply knows no conflicts then, and every
+     * write is cheaper. */
+    bool keeps_no_managed_fields;
 };
 
 /* store is borrowed. kube-system, default, kube-public and kube-node-lease exist from the start. */
@@ -89,6 +92,10 @@ struct sw_sim_api *sw_sim_api_new(struct sw_loop *loop, struct sw_sim_store *sto
                                   const struct sw_sim_api_options *options,
                                   const struct sw_log *log);
 struct sw_sim_api *sw_sim_api_free(struct sw_sim_api *api);
+
+/* The garbage collector, and what empties namespaces that are being deleted; on from the start.
+ * Off, as if kube-controller-manager were down; on again it looks at what it missed. */
+void sw_sim_api_set_collecting(struct sw_sim_api *api, bool is_on);
 
 /* NULL where it is not served. version NULL: the stored one. */
 const struct sw_sim_kind *sw_sim_api_kind(const struct sw_sim_api *api, const char *group,
@@ -109,7 +116,8 @@ int sw_sim_create(struct sw_sim_api *api, const struct sw_sim_kind *kind, json_t
 int sw_sim_update(struct sw_sim_api *api, const struct sw_sim_kind *kind, json_t *object_take);
 int sw_sim_update_status(struct sw_sim_api *api, const struct sw_sim_kind *kind,
                          json_t *object_take);
-/* grace_s -1: the object's own. uid: precondition, may be NULL. */
+/* grace_s -1: the object's own. propagation: "Background", "Foreground", "Orphan"; may be NULL.
+ * -ENOENT also where another object has the name now. */
 int sw_sim_delete(struct sw_sim_api *api, const struct sw_sim_object *object, int64_t grace_s,
                   const char *propagation);
 /* A Pod that was being deleted is gone: the kubelet says so. */

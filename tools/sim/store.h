@@ -25,6 +25,7 @@ struct sw_sim_object {
     const json_t *json;
     /* private */
     unsigned refs;
+    char *key; /* "namespace/name", or "name" where the kind is not namespaced */
     char *text;
     size_t text_len;
 };
@@ -56,27 +57,39 @@ uint64_t sw_sim_store_version(const struct sw_sim_store *store);
 const struct sw_sim_object *sw_sim_store_get(const struct sw_sim_store *store,
                                              const struct sw_sim_kind *kind, const char *namespace_,
                                              const char *name);
-/* In the order of namespace and name, as etcd's keys are. after: NULL, or the "namespace/name"
- * behind which to begin. namespace_ NULL: all. Returns what fn returned other than 0. fn must not
- * change the store. */
+/* In the order of "namespace/name", as etcd's keys are. after: NULL, or the key behind which to
+ * begin ("name" where the kind is not namespaced). namespace_ NULL: all. Returns what fn returned
+ * other than 0. fn must not change the store. */
 int sw_sim_store_each(const struct sw_sim_store *store, const struct sw_sim_kind *kind,
                       const char *namespace_, const char *after,
                       int (*fn)(void *arg, const struct sw_sim_object *object), void *arg);
+size_t sw_sim_store_count(const struct sw_sim_store *store, const struct sw_sim_kind *kind);
 /* Objects of all kinds whose ownerReferences hold the uid. */
 int sw_sim_store_each_owned(const struct sw_sim_store *store, const char *uid,
                             int (*fn)(void *arg, const struct sw_sim_object *object), void *arg);
 
-/* Takes json (a reference); sets metadata.resourceVersion to the next version and tells the
- * watchers. The name and namespace are read from its metadata. */
+/* Takes json (a reference; what others hold too is copied as far as it changes); sets
+ * metadata.resourceVersion to the next version and tells the watchers. The name and namespace are
+ * read from its metadata. */
 const struct sw_sim_object *sw_sim_store_put(struct sw_sim_store *store,
                                              const struct sw_sim_kind *kind, json_t *json);
+/* object is the one that sw_sim_store_get returns. */
 void sw_sim_store_remove(struct sw_sim_store *store, const struct sw_sim_object *object);
+/* The same with another last state (taken), of which a reference is returned. */
+const struct sw_sim_object *sw_sim_store_remove_as(struct sw_sim_store *store,
+                                                   const struct sw_sim_object *object,
+                                                   json_t *json);
+/* The CustomResourceDefinition changed: objects of the group and plural are of this kind now. Kinds
+ * that objects of the window still have must live as long as the API server. */
+void sw_sim_store_set_kind(struct sw_sim_store *store, const struct sw_sim_kind *kind);
 
 /* Changes of a kind behind a version, oldest first. -ESTALE: they are not all in the window any
  * more (410 Gone). */
 int sw_sim_store_changes(const struct sw_sim_store *store, const struct sw_sim_kind *kind,
                          uint64_t behind, int (*fn)(void *arg, const struct sw_sim_change *change),
                          void *arg);
+/* The oldest version behind which the changes are known. */
+uint64_t sw_sim_store_floor(const struct sw_sim_store *store);
 /* Forgets the window up to the version, as a compaction does. */
 void sw_sim_store_compact(struct sw_sim_store *store, uint64_t upto);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kube-controller-manager does with workloads: Deployment, ReplicaSet, StatefulSet (with
- * ControllerRevisions), DaemonSet, and the garbage collector. Each works from its own view of the
- * cluster, which lags behind the store by a time that can be set, and does one key at a time, as
- * the real ones do.
+ * What kube-controller-manager does with workloads: Deployment, ReplicaSet, StatefulSet and
+ * DaemonSet, with their ControllerRevisions. (Garbage is collected by the API server, api.h.) Each
+ * works from its own view of the cluster, which lags behind the store by a time that can be set,
+ * and does one key at a time, as the real ones do.
  *
  * Deployment, as the real one shows it: surge and unavailable (percentages rounded up and down),
  * minReadySeconds, paused (scales, proportionally with the real tie rules, and makes no

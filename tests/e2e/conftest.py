@@ -13,10 +13,11 @@ import re
 
 import pytest
 
-from harness.cluster import TOP, RealCluster
+from harness.cluster import KINDS, TOP
 from harness.scene import Scene
 
-FOLDER = pathlib.Path(os.environ.get("SLIPWAY_E2E_DIR") or TOP / "build" / "e2e" / "control-plane")
+CLUSTER = KINDS[os.environ.get("SLIPWAY_E2E_CLUSTER") or "real"]
+FOLDER = pathlib.Path(os.environ.get("SLIPWAY_E2E_DIR") or TOP / "build" / "e2e" / CLUSTER.kind)
 OWN = FOLDER.with_name("own-" + FOLDER.name)
 # Deployments are then watched in etcd itself, which forgets what is compacted.
 OWN_OPTIONS = ("--apiserver-arg=--watch-cache-sizes=deployments.apps#0",)
@@ -30,7 +31,7 @@ def is_worker(config):
 def pytest_unconfigure(config):
     for folder in (FOLDER, OWN):
         if not is_worker(config) and folder.exists() and not os.environ.get("SLIPWAY_E2E_KEEP"):
-            RealCluster.stop(folder)
+            CLUSTER.stop(folder)
 
 
 @contextlib.contextmanager
@@ -44,14 +45,14 @@ def locked(folder):
 @pytest.fixture(scope="session")
 def cluster():
     with locked(FOLDER):
-        return RealCluster.start(FOLDER)
+        return CLUSTER.start(FOLDER)
 
 
 @pytest.fixture
 def own_cluster():
     """One whose parts the scenario may stop, and whose kinds it may remove: scenarios that do so take turns with it."""
     with locked(OWN):
-        yield RealCluster.start(OWN, *OWN_OPTIONS)
+        yield CLUSTER.start(OWN, *OWN_OPTIONS)
 
 
 @pytest.fixture

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a story is played: a cluster, real or simulated, with slipway on it."""
+
+import base64
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+
+from control_plane.instance import Instance, service_account_token  # noqa: E402
+from story.certificate import make_certificate  # noqa: E402
+from story.simulator import Problem, Simulator  # noqa: E402
+
+NAMESPACE = "shop"
+WEBHOOK_PATH = "/mutate-apps-v1-deployment"
+MODULES = ("coordination", "pausing", "events")
+
+
+class Failed(Exception):
+    pass
+
+
+class Step:
+    """A line that says what is being done, and how long it took when it is."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __enter__(self):
+        self.begin = time.monotonic()
+        print("• %s" % self.text, end="" if sys.stdout.isatty() else "\n", flush=True)
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            end = "\r\033[K" if sys.stdout.isatty() else ""
+            print("%s✓ %s (%.1f s)" % (end, self.text, time.monotonic() - self.begin), flush=True)
+        elif sys.stdout.isatty():
+            print()
+
+
+def run(*argv):
+    """Quiet unless it fails."""
+    done = subprocess.run([str(arg) for arg in argv], cwd=TOP, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        raise Failed("%s failed:\n%s" % (" ".join(map(str, argv)), "\n".join(done.stdout.splitlines()[-30:])))
+
+
+def until(condition, what, timeout_s=60):
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            raise Failed("after %d s still not: %s" % (timeout_s, what))
+        time.sleep(0.1)
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+# ---- clusters ----
+
+class Stage:
+    """What both kinds of cluster have in common; `at` is the instance or the simulator."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.slipways = []
+
+    def kubectl(self, *args, stdin=None):
+        env = self.at.environment()
+        done = subprocess.run([env.get("SLIPWAY_KUBECTL", "kubectl"), *args], env=dict(os.environ, **env), input=stdin,
+                              text=True, capture_output=True)
+        if done.returncode:
+            raise Failed("kubectl %s: %s" % (" ".join(args), done.stderr.strip()))
+        return done.stdout
+
+    def install(self):
+        for manifest in sorted((TOP / "manifests" / "crds").glob("*.yaml")):
+            self.kubectl("apply", "-f", str(manifest), "--validate=false")
+        self.kubectl("apply", "-f", str(TOP / "manifests" / "rbac.yaml"), "--validate=false")
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+
+    def start_slipway(self, name="slipway", **options):
+        self.slipways.append(Slipway(self, name, **options))
+        return self.slipways[-1]
+
+    def register_webhook(self, slipway):
+        """The API server asks this process before it stores a Deployment of the story."""
+        self.kubectl("apply", "--validate=false", "-f", "-", stdin=json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": slipway.name},
+            "webhooks": [{
+                "name": "deployments.slipway.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "reinvocationPolicy": "IfNeeded", "failurePolicy": "Fail", "timeoutSeconds": 3,
+                "clientConfig": {"url": "https://127.0.0.1:%d%s" % (slipway.webhook_port, WEBHOOK_PATH),
+                                 "caBundle": base64.b64encode(slipway.ca_pem).decode()},
+                "namespaceSelector": {"matchLabels": {"slipway.dev/sample": "shop"}},
+                "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"],
+                           "operations": ["CREATE", "UPDATE"], "scope": "Namespaced"}],
+            }],
+        }))
+
+    def unregister_webhook(self, slipway):
+        self.kubectl("delete", "mutatingwebhookconfiguration", slipway.name)
+
+    def tell_kubelets(self, method, path, body=None):
+        request = urllib.request.Request(self.at.kubelets_url + path, method=method, data=None if body is None else json.dumps(body).encode(),
+                                         headers={"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def stop_slipways(self):
+        for slipway in self.slipways:
+            slipway.stop()
+
+
+class SimulatedStage(Stage):
+    what = "slipway-sim, the simulated cluster"
+
+    def start(self):
+        try:
+            self.at = Simulator.start(self.folder / "sim", TOP / "build" / "tools" / "sim" / "slipway-sim")
+        except Problem as problem:
+            raise Failed(str(problem)) from None
+        self.client = self.at.client()
+
+    def stop(self):
+        self.stop_slipways()
+        self.at.stop()
+
+
+class RealStage(Stage):
+    what = "etcd, kube-apiserver, kube-controller-manager"
+
+    def start(self):
+        self.plane = self.folder / "control-plane"
+        run("tools/control-plane", "up", "--dir", self.plane)
+        self.at = Instance(str(self.plane))
+        self.at.load()
+        self.client = self.at.client()
+
+    def stop(self):
+        self.stop_slipways()
+        run("tools/control-plane", "down", "--dir", self.plane)
+
+
+# ---- slipway ----
+
+class Slipway:
+    """The process, under its own ServiceAccount."""
+
+    def __init__(self, stage, name, leader_elect=False):
+        self.name = name
+        self.folder = stage.folder / name
+        self.health_port, self.webhook_port = free_port(), free_port()
+        self.ca_pem = make_certificate(self.folder / "certs")
+        token = service_account_token(stage.client, "kube-system", "slipway", 3600)
+        (self.folder / "kubeconfig").write_text(stage.at.kubeconfig({"token": token}, namespace="kube-system"))
+        (self.folder / "slipway.yaml").write_text("modules: [%s]\n" % ", ".join(MODULES))
+        self.log = self.folder / "log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([
+                TOP / "build" / "slipway", "--config", self.folder / "slipway.yaml",
+                "--kubeconfig", self.folder / "kubeconfig", "--log-format", "console",
+                "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port,
+                "--webhook-cert-dir", self.folder / "certs",
+                "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
+                "--metrics-bind-address", "127.0.0.1:%d" % free_port(),
+                *(["--leader-elect"] if leader_elect else []),
+            ], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ, POD_NAME=name))
+
+    def wait_ready(self):
+        for _ in range(600):
+            if self.process.poll() is not None:
+                raise Failed("slipway ended with %d:\n%s" % (self.process.returncode, self.log.read_text()))
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:%d/readyz" % self.health_port, timeout=2):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+        raise Failed("slipway is not ready after 30 s:\n" + self.log.read_text())
+
+    def resident_mib(self):
+        for line in open("/proc/%d/status" % self.process.pid):
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()

@@ -17,8 +17,12 @@
 #include "quantity.h"
 #include "types.h"
 
+/* Where we are: what is above, and one step down from it. Only a refusal makes a text of it. */
 struct decoding {
-    const char *path; /* of the field at work */
+    const struct decoding *up; /* NULL: the object itself */
+    const char *name;          /* of a member, or the key in a map; NULL: an element */
+    size_t index;              /* of the element */
+    bool is_key;               /* in a map */
     struct sw_error *error;
 };
 
@@ -86,9 +90,28 @@ static bool has_shape(const json_t *value, enum sw_sim_shape shape)
     }
 }
 
+static void write_path(struct sw_buf *out, const struct decoding *at)
+{
+    if (!at->up)
+        return;
+    write_path(out, at->up);
+    if (!at->name)
+        sw_buf_printf(out, "[%zu]", at->index);
+    else if (at->is_key)
+        sw_buf_printf(out, "[%s]", at->name);
+    else
+        sw_buf_printf(out, "%s%s", out->len ? "." : "", at->name);
+}
+
 static int refuse(const struct decoding *at, const char *wanted)
 {
-    return sw_error_set(at->error, -EINVAL, "%s: cannot be read as %s", at->path, wanted);
+    struct sw_buf path;
+
+    sw_buf_init(&path, SIZE_MAX);
+    write_path(&path, at);
+    sw_error_set(at->error, -EINVAL, "%s: cannot be read as %s", path.bytes, wanted);
+    sw_buf_done(&path);
+    return -EINVAL;
 }
 
 /* A time is written as whole seconds or microseconds, whatever was given. */
@@ -155,10 +178,8 @@ static int decode_list(const struct sw_sim_field *field, json_t *list, const str
             json_array_set_new(list, i, zero_of(&kept));
             element = json_array_get(list, i);
         }
-        json_t *where = json_sprintf("%s[%zu]", up->path, i);
-        struct decoding at = {.path = json_string_value(where), .error = up->error};
+        struct decoding at = {.up = up, .index = i, .error = up->error};
         int code = decode_value(field, element, &at, &instead);
-        json_decref(where);
         if (code) {
             return code;
         }
@@ -186,10 +207,8 @@ static int decode_map(const struct sw_sim_field *field, json_t *map, const struc
             }
             continue;
         }
-        json_t *where = json_sprintf("%s[%s]", up->path, name);
-        struct decoding at = {.path = json_string_value(where), .error = up->error};
+        struct decoding at = {.up = up, .name = name, .is_key = true, .error = up->error};
         int code = decode_value(field, member, &at, &instead);
-        json_decref(where);
         if (code) {
             return code;
         }
@@ -222,7 +241,7 @@ static json_t *zero_of(const struct sw_sim_field *field)
         return json_string("0");
     case STRUCT: {
         json_t *made = json_object();
-        struct decoding nothing = {.path = ""};
+        struct decoding nothing = {.up = NULL};
         decode_fields(field->fields, made, &nothing);
         return made;
     }
@@ -247,14 +266,11 @@ static bool is_zero(const struct sw_sim_field *field, const json_t *value)
 static int decode_field(const struct sw_sim_field *field, json_t *object, json_t *value,
                         const struct decoding *up)
 {
-    json_t *where =
-        *up->path ? json_sprintf("%s.%s", up->path, field->name) : json_string(field->name);
-    struct decoding at = {.path = json_string_value(where), .error = up->error};
+    struct decoding at = {.up = up, .name = field->name, .error = up->error};
     json_t *instead = NULL;
     int code = field->many == LIST  ? decode_list(field, value, &at)
                : field->many == MAP ? decode_map(field, value, &at)
                                     : decode_value(field, value, &at, &instead);
-    json_decref(where);
     if (code) {
         return code;
     }
@@ -300,7 +316,7 @@ int sw_sim_decode(const struct sw_sim_kind *kind, json_t *object, struct sw_erro
     if (!kind->fields) {
         return 0;
     }
-    struct decoding top = {.path = "", .error = error};
+    struct decoding top = {.error = error};
     int code = decode_fields(kind->fields, object, &top);
     if (code) {
         sw_error_prefix(error, "%s in version \"%s\" cannot be handled as a %s", kind->kind,

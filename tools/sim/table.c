@@ -8,78 +8,34 @@
 #include <string.h>
 
 #include "api_internal.h"
-#include "base/time.h"
 #include "base/util.h"
+#include "rows.h"
 #include "value.h"
-
-#define NAME_TEXT                                                                                 \
-    "Name must be unique within a namespace. Is required when creating resources, although some " \
-    "resources may allow a client to request the generation of an appropriate name "              \
-    "automatically. Name is primarily intended for creation idempotence and configuration "       \
-    "definition. Cannot be updated. More info: "                                                  \
-    "http://kubernetes.io/docs/user-guide/identifiers#names"
 
 static const struct sw_sim_column age = {
     .name = "Age", .type = "date", .format = "", .json_path = ".metadata.creationTimestamp"};
 
-static json_t *column(const struct sw_sim_column *from, const char *description)
+static json_t *column(const struct sw_sim_column *from)
 {
     return json_pack("{s:s,s:s,s:s,s:s,s:i}", "name", from->name, "type",
                      from->type ? from->type : "string", "format", from->format ? from->format : "",
-                     "description", description, "priority", from->priority);
+                     "description", "", "priority", from->priority);
 }
 
 json_t *sw_sim_table_columns(const struct sw_sim_kind *kind)
 {
     const struct sw_sim_column name = {.name = "Name", .type = "string", .format = "name"};
     json_t *columns = json_array();
-    json_array_append_new(columns, column(&name, NAME_TEXT));
+    if (!kind->hides_name) {
+        json_array_append_new(columns, column(&name));
+    }
     for (size_t i = 0; i < kind->column_count; i++) {
-        json_array_append_new(columns, column(&kind->columns[i], ""));
+        json_array_append_new(columns, column(&kind->columns[i]));
     }
     if (kind->column_count == 0) {
-        json_array_append_new(columns, column(&age, ""));
+        json_array_append_new(columns, column(&age));
     }
     return columns;
-}
-
-/* As k8s.io/apimachinery's duration.HumanDuration: the two largest units where they matter. */
-static json_t *age_text(const char *since, int64_t wall_us)
-{
-    int64_t from_us = 0;
-    if (!since || sw_time_parse(since, strlen(since), &from_us)) {
-        return json_string("<unknown>");
-    }
-    int64_t s = (wall_us - from_us) / 1000000;
-    if (s < -1) {
-        return json_string("<invalid>");
-    }
-    s = SW_MAX(s, 0);
-    int64_t m = s / 60;
-    int64_t h = m / 60;
-    int64_t d = h / 24;
-    SW_AUTO(char, sw_free) text = NULL;
-    if (s < 120) {
-        text = sw_asprintf("%llds", (long long)s);
-    } else if (m < 10) {
-        text = s % 60 ? sw_asprintf("%lldm%llds", (long long)m, (long long)(s % 60))
-                      : sw_asprintf("%lldm", (long long)m);
-    } else if (m < 180) {
-        text = sw_asprintf("%lldm", (long long)m);
-    } else if (h < 8) {
-        text = m % 60 ? sw_asprintf("%lldh%lldm", (long long)h, (long long)(m % 60))
-                      : sw_asprintf("%lldh", (long long)h);
-    } else if (h < 48) {
-        text = sw_asprintf("%lldh", (long long)h);
-    } else if (d < 8) {
-        text = h % 24 ? sw_asprintf("%lldd%lldh", (long long)d, (long long)(h % 24))
-                      : sw_asprintf("%lldd", (long long)d);
-    } else if (d < 730) {
-        text = sw_asprintf("%lldd", (long long)d);
-    } else {
-        text = sw_asprintf("%lldy", (long long)(d / 365));
-    }
-    return json_string(text);
 }
 
 /* Paths like ".status.pending", and ".status.conditions[?(@.type==\"Ready\")].status". */
@@ -127,7 +83,7 @@ static json_t *cell(const struct sw_sim_column *from, const json_t *object, int6
 {
     const json_t *value = by_path(object, from->json_path);
     if (from->type && strcmp(from->type, "date") == 0) {
-        return age_text(json_string_value(value), wall_us);
+        return sw_sim_cell_since(json_string_value(value), wall_us);
     }
     if (!value) {
         return json_null();
@@ -149,7 +105,9 @@ json_t *sw_sim_table_row(const struct sw_sim_kind *kind, const json_t *object, c
                          int64_t wall_us)
 {
     json_t *cells = json_array();
-    json_array_append_new(cells, json_string(sw_sim_text_at(object, "metadata.name")));
+    if (!kind->hides_name) {
+        json_array_append_new(cells, json_string(sw_sim_text_at(object, "metadata.name")));
+    }
     json_t *made = kind->make_row ? kind->make_row(object, wall_us) : NULL;
     size_t used = 0;
     for (size_t i = 0; i < kind->column_count; i++) {

@@ -84,13 +84,21 @@ void sw_entropy(void *bytes, size_t len)
     }
 }
 
+static uint64_t hash_key[2];
+static bool has_hash_key;
+
+void sw_hash_set_key(const uint64_t key[2])
+{
+    sw_assert(!has_hash_key);
+    memcpy(hash_key, key, sizeof(hash_key));
+    has_hash_key = true;
+}
+
 uint64_t sw_hash(const void *bytes, size_t len)
 {
-    static uint64_t key[2];
-    static bool has_key;
-    if (!has_key) {
-        sw_entropy(key, sizeof(key));
-        has_key = true;
+    if (!has_hash_key) {
+        sw_entropy(hash_key, sizeof(hash_key));
+        has_hash_key = true;
     }
-    return sw_siphash13(key, bytes, len);
+    return sw_siphash13(hash_key, bytes, len);
 }

@@ -13,5 +13,8 @@
 uint64_t sw_siphash13(const uint64_t key[2], const void *bytes, size_t len);
 /* From the kernel, by getrandom(2). Does not fail. */
 void sw_entropy(void *bytes, size_t len);
+/* Instead of a key by chance; before the first sw_hash of the process. For a simulation, whose runs
+ * repeat to the byte: tables are walked in the order of their hashes. */
+void sw_hash_set_key(const uint64_t key[2]);
 
 #endif

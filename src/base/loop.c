@@ -334,6 +334,15 @@ bool sw_loop_virtual_step(struct sw_loop *loop)
     return true;
 }
 
+uint64_t sw_loop_virtual_next(const struct sw_loop *loop)
+{
+    sw_assert(!loop->is_real);
+    if (has_defers(loop)) {
+        return loop->now_ms;
+    }
+    return loop->timers > 0 ? loop->heap[1]->due_ms : UINT64_MAX;
+}
+
 void sw_loop_virtual_stall(struct sw_loop *loop, uint64_t ms)
 {
     sw_assert(!loop->is_real && ms <= UINT64_MAX - loop->now_ms);

@@ -52,6 +52,9 @@ struct sw_loop *sw_loop_virtual_new(int64_t wall_us, uint64_t seed);
 void sw_loop_virtual_advance(struct sw_loop *loop, uint64_t ms);
 /* Moves to the next timer and runs it. False where none is waiting. */
 bool sw_loop_virtual_step(struct sw_loop *loop);
+/* When step would run something, on the clock of sw_now_ms: now while a deferred call waits, else
+ * when the next timer is due (that may have passed, after a stall). UINT64_MAX: never. */
+uint64_t sw_loop_virtual_next(const struct sw_loop *loop);
 /* Moves the clock on without running anything: the process was stopped, and nobody has noticed yet.
  */
 void sw_loop_virtual_stall(struct sw_loop *loop, uint64_t ms);

@@ -352,6 +352,31 @@ TEST(moves_a_virtual_clock_only_when_told)
     scene_done(&s);
 }
 
+TEST(tells_when_a_virtual_loop_has_something_to_do)
+{
+    struct scene s;
+    scene_init(&s, false);
+    uint64_t now = sw_now_ms(s.loop);
+    assert_int_equal(sw_loop_virtual_next(s.loop), UINT64_MAX);
+    sw_timer_start(&s.actors[0].timer, 20);
+    sw_timer_start(&s.actors[1].timer, 10);
+    assert_int_equal(sw_loop_virtual_next(s.loop), now + 10);
+    sw_defer_start(&s.actors[2].defer);
+    assert_int_equal(sw_loop_virtual_next(s.loop), now);
+    sw_loop_virtual_stall(s.loop, 15);
+    assert_int_equal(sw_loop_virtual_next(s.loop), now + 15);
+    assert_true(sw_loop_virtual_step(s.loop)); /* the deferred call, then the first timer */
+    assert_string_equal(s.text, "cb");
+    assert_int_equal(sw_loop_virtual_next(s.loop), now + 20);
+    sw_timer_start(&s.actors[1].timer, 1);
+    sw_loop_virtual_stall(s.loop, 15);
+    assert_int_equal(sw_loop_virtual_next(s.loop), now + 16); /* has passed already */
+    sw_loop_virtual_advance(s.loop, 0);
+    assert_string_equal(s.text, "cbba");
+    assert_int_equal(sw_loop_virtual_next(s.loop), UINT64_MAX);
+    scene_done(&s);
+}
+
 TEST(keeps_the_wall_clock_in_step_and_shifts_it)
 {
     struct sw_loop *loop = sw_loop_virtual_new(INT64_C(1700000000000000), 1);
@@ -716,6 +741,7 @@ int main(void)
         CASE("loop", never_comes_for_a_timer_at_the_end_of_time),
         CASE("loop", agrees_with_a_model),
         CASE("loop", moves_a_virtual_clock_only_when_told),
+        CASE("loop", tells_when_a_virtual_loop_has_something_to_do),
         CASE("loop", keeps_the_wall_clock_in_step_and_shifts_it),
         CASE("loop", may_be_advanced_from_a_callback),
         CASE("loop", repeats_its_random_numbers_from_a_seed),

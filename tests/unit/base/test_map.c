@@ -211,9 +211,39 @@ TEST(hashes_the_same_for_a_process)
     assert_true(sw_hash("", 0) != sw_hash("\0", 1));
 }
 
+/* Ends with 0 where it agrees: the key can be set but once in a process, before the first hash. */
+static _Noreturn void hash_with_a_given_key(void)
+{
+    static const uint64_t key[2] = {1, 2};
+    sw_hash_set_key(key);
+    _exit(sw_hash("name", 4) == sw_siphash13(key, "name", 4) ? 0 : 1);
+}
+
+static void hash_then_set_the_key(void)
+{
+    static const uint64_t key[2] = {1, 2};
+    sw_hash("name", 4);
+    sw_hash_set_key(key);
+}
+
+TEST(hashes_with_the_key_of_a_simulation)
+{
+    int status = -1;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        hash_with_a_given_key();
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_aborts(hash_then_set_the_key());
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        /* First, before anything is hashed. */
+        CASE("hash", hashes_with_the_key_of_a_simulation),
         CASE("map", finds_what_was_set),
         CASE("map", copies_its_keys),
         CASE("map", compares_keys_by_length_as_well),

@@ -26,9 +26,15 @@ static int64_t whole(int64_t us)
     return us > 0 && us < end_us ? us / SECOND_US * SECOND_US : 0;
 }
 
-/* Another leader may have seen what we missed: the later time counts. */
+/* Another leader may have seen what we missed: the later time counts. Of a wait that it speaks of
+ * as we do, the earlier beginning: two that each insisted on their own would write for ever. */
 static void merge_times(struct member_memory *m, const struct coord_entry *entry)
 {
+    int64_t pending_since_us = whole(entry->pending_since_us);
+
+    if (pending_since_us && pending_since_us < m->pending_since_us &&
+        whole(entry->finished_us) >= m->finished_us)
+        m->pending_since_us = pending_since_us;
     if (whole(entry->started_us) > m->started_us)
         m->started_us = whole(entry->started_us);
     if (whole(entry->finished_us) > m->finished_us)

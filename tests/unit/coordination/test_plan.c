@@ -301,6 +301,39 @@ TEST(whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever
     fixture_free(f);
 }
 
+/* Two leaders with different clocks would else write the status in turns for ever. */
+TEST(takes_over_when_the_wait_began_from_another_leader_that_saw_it_earlier)
+{
+    struct coord_entry entries[] = {
+        {.name = "n/d0",
+         .has_pending_changes = true,
+         .position = 1,
+         .message = "",
+         .failed_template = "",
+         .pending_since_us = INT64_C(1699999990000000)},
+        {.name = "n/d1",
+         .has_pending_changes = true,
+         .position = 2,
+         .message = "",
+         .failed_template = "",
+         .pending_since_us = INT64_C(1700000010000000)},
+    };
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    f->c.is_suspended = true;
+    plan(f);
+    assert_true(status_of(f)->entries[0].pending_since_us == INT64_C(1700000000000000));
+    answer(f, must(f, "a"), SW_OK, "ours");
+    f->c.states = (struct sw_list){entries, 2};
+    f->c.meta.resource_version = "another";
+    plan(f);
+    assert_true(status_of(f)->entries[0].pending_since_us == entries[0].pending_since_us);
+    assert_true(status_of(f)->entries[1].pending_since_us == INT64_C(1700000000000000));
+    fixture_free(f);
+}
+
 TEST(passes_over_whoever_another_arbiter_holds)
 {
     struct fixture *f = fixture_new();
@@ -1074,6 +1107,7 @@ int main(void)
         CASE("plan", takes_first_whoever_had_no_turn_since_the_longest_began_to_wait),
         CASE("plan", a_skip_puts_it_behind_all_that_waited_at_that_time),
         CASE("plan", whose_wait_began_in_the_second_in_which_its_turn_ended_is_not_last_for_ever),
+        CASE("plan", takes_over_when_the_wait_began_from_another_leader_that_saw_it_earlier),
         CASE("plan", passes_over_whoever_another_arbiter_holds),
         CASE("plan", leaves_a_users_pause_alone),
         CASE("plan", activates_nobody_while_suspended),

@@ -270,11 +270,12 @@ void sw_sim_view_clear(struct sw_sim_view *view)
     }
 }
 
+/* The first list of an informer: no controller begins before it is there whole. */
 static int fill_one(void *arg, const struct sw_sim_object *object)
 {
-    struct sw_sim_change change = {
+    const struct change change = {
         .version = object->version, .type = SW_SIM_ADDED, .object = object};
-    sw_sim_view_tell(arg, &change);
+    apply(arg, &change);
     return 0;
 }
 

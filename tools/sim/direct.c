@@ -691,6 +691,13 @@ static bool wire_refresh(struct sw_transport *base)
     return false;
 }
 
+/* They never change here. */
+static unsigned wire_credentials_number(struct sw_transport *base)
+{
+    (void)base;
+    return 1;
+}
+
 static void wire_close(struct sw_transport *base)
 {
     struct wire_transport *t = of(base);
@@ -717,6 +724,7 @@ struct sw_transport *sw_sim_wire_open(struct sw_sim_wire *wire, struct sw_loop *
         .abort = wire_abort,
         .was_sent = wire_was_sent,
         .refresh_credentials = wire_refresh,
+        .credentials_number = wire_credentials_number,
         .close = wire_close,
     };
     struct wire_transport *t = SW_NEW(struct wire_transport);

@@ -137,12 +137,22 @@ static void make(struct case_ *case_, uint64_t seed, enum bug bug)
         .faults = (unsigned)sw_rng_next(&rng) & FAULT_ALL,
         .count = 10 + sw_rng_between(&rng, 0, EVENTS_MAX - 10),
     };
-    if (sw_rng_between(&rng, 0, 7) == 0) /* now and then a quiet cluster */
+    bool is_about_order = bug == BUG_RELEASE_WITHOUT_PRECONDITION;
+
+    if (is_about_order)
+        case_->count = EVENTS_MAX;
+    else if (sw_rng_between(&rng, 0, 7) == 0) /* now and then a quiet cluster */
         case_->faults = 0;
-    if (sw_rng_between(&rng, 0, 2))
+    if (is_about_order || sw_rng_between(&rng, 0, 2))
         make_narrow(case_, &rng);
     else
         make_wide(case_, &rng);
+    if (is_about_order) {
+        /* Two that lead, and what one has sent arrives when the other has long gone on. */
+        case_->faults = FAULT_SLOW | FAULT_NO_LEASE;
+        case_->replicas = 2;
+        case_->groups = 1;
+    }
 }
 
 /* ---- running ---- */
@@ -514,7 +524,7 @@ int main(int argc, char **argv)
     static const uint64_t key[2] = {UINT64_C(0x736c6970776179), UINT64_C(0x73696d)};
     struct options options = {.first = 1,
                               .steps = 1000000,
-                              .bug_cases = 60,
+                              .bug_cases = 40,
                               .faults = -1,
                               .replicas = -1,
                               .deployments = -1,

@@ -80,7 +80,6 @@ enum {
 enum bug {
     NO_BUG,
     BUG_RELEASE_WITHOUT_PRECONDITION, /* resourceVersion is taken out of patches of Deployments */
-    BUG_RECORD_WITHOUT_PRECONDITION,  /* and out of those of statuses */
     BUG_CONFLICT_HIDDEN,              /* 409 is told as success */
     BUG_TAKE_BACK_AFTER_RECORD,       /* a take back is answered at once, and done later */
     BUG_HOLD_NOT_WRITTEN,             /* patches that hold are answered, not done */

@@ -20,7 +20,6 @@
 const char *const bug_names[BUGS] = {
     [NO_BUG] = "none",
     [BUG_RELEASE_WITHOUT_PRECONDITION] = "release-without-precondition",
-    [BUG_RECORD_WITHOUT_PRECONDITION] = "record-without-precondition",
     [BUG_CONFLICT_HIDDEN] = "conflict-hidden",
     [BUG_TAKE_BACK_AFTER_RECORD] = "take-back-after-record",
     [BUG_HOLD_NOT_WRITTEN] = "hold-not-written",
@@ -162,8 +161,7 @@ static bool change(struct world *world, struct sw_sim_wire_request *request, jso
 
     switch (world->case_.bug) {
     case BUG_RELEASE_WITHOUT_PRECONDITION:
-    case BUG_RECORD_WITHOUT_PRECONDITION:
-        if (world->case_.bug == BUG_RELEASE_WITHOUT_PRECONDITION ? is_deployment : is_status)
+        if (is_deployment)
             json_object_del(json_object_get(body, "metadata"), "resourceVersion");
         break;
     case BUG_TAKE_BACK_AFTER_RECORD:

@@ -262,6 +262,10 @@ void replica_set_faults(struct replica *replica, bool is_on)
         faults.slow = 300 * scale;
         faults.slow_max_ms = scale == 3 ? 12000 : 2000;
     }
+    if (is_on && world->case_.bug == BUG_RELEASE_WITHOUT_PRECONDITION) {
+        faults.slow = 2500;
+        faults.slow_max_ms = 1500;
+    }
     if (is_on && replica->frozen_until_ms)
         faults.freeze_stream = 10000;
     sw_sim_wire_set_faults(replica->wire, &faults);

@@ -36,7 +36,7 @@ static void make_whole(struct world *world)
         /* Those who believe to lead without a lease would go on for ever: one is left. */
         if (world->case_.faults & FAULT_NO_LEASE && i > 0) {
             replica_kill(replica, 0);
-            replica->deaf_until_ms = 0;
+            replica->dead_until_ms = replica->deaf_until_ms = 0;
             continue;
         }
         replica->deaf_until_ms = replica->frozen_until_ms = replica->cut_until_ms = 0;

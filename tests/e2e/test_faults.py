@@ -115,7 +115,7 @@ def change_replicas(scene, name, count):
 
 
 def change_paused(scene, name, count):
-    scene.patch(name, {"spec": {"paused": count % 4 < 2}})
+    scene.patch(name, {"metadata": {"labels": {"touched": str(count)}}, "spec": {"paused": count % 4 < 2}})
 
 
 @pytest.mark.parametrize("change", [change_labels, change_template, change_replicas, change_paused], ids=lambda change: change.__name__)

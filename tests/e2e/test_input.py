@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from harness import observer as look
+from harness.cluster import only_real
 from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH, deployment
 from harness.slipway import BUILD
 from harness.wait import until
@@ -70,6 +71,7 @@ def test_a_server_that_speaks_no_tls(scene):
     assert slipway.is_running and slipway.get(slipway.health_port, "/readyz")[0] == 500
 
 
+@only_real("slipway-sim stores roles, and lets everybody do everything")
 def test_missing_permissions_are_named_in_one_message_at_the_start(scene):
     def kubectl(*args):
         scene.cluster.kubectl(*args, "-n", scene.namespace)

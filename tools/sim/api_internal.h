@@ -185,6 +185,8 @@ void sw_sim_list(struct sw_sim_call *call);
 void sw_sim_get(struct sw_sim_call *call);
 void sw_sim_watch_open(struct sw_sim_call *call);
 void sw_sim_watch_close(struct sw_sim_watch *watch);
+/* Of a kind that is served no more: they end after what has been told. */
+void sw_sim_watches_finish(struct sw_sim_api *api, const struct sw_sim_kind *kind);
 void sw_sim_watch_change(struct sw_sim_api *api, const struct sw_sim_change *change);
 void sw_sim_write_begin(struct sw_sim_call *call);
 /* New; NULL where it is neither JSON nor, where the content type says so, YAML: *ret_why (new). */

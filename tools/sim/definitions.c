@@ -67,12 +67,13 @@ static const struct sw_sim_kind *stored_kind(const struct generation *generation
     return &generation->kinds[0];
 }
 
-static void withdraw(struct sw_sim_definitions *definitions, const char *name)
+/* What was served, or NULL. */
+static const struct generation *withdraw(struct sw_sim_definitions *definitions, const char *name)
 {
     struct sw_sim_api *api = definitions->api;
     const struct generation *generation = sw_map_remove(definitions->current, name);
     if (!generation) {
-        return;
+        return NULL;
     }
     size_t left = 0;
     for (size_t i = 0; i < api->served_count; i++) {
@@ -82,6 +83,7 @@ static void withdraw(struct sw_sim_definitions *definitions, const char *name)
         }
     }
     api->served_count = left;
+    return generation;
 }
 
 static void serve(struct sw_sim_definitions *definitions, const char *name, const json_t *crd)
@@ -184,7 +186,10 @@ void sw_sim_definitions_change(struct sw_sim_definitions *definitions,
         return;
     }
     if (change->type == SW_SIM_DELETED) {
-        withdraw(definitions, change->object->name);
+        const struct generation *gone = withdraw(definitions, change->object->name);
+        if (gone) {
+            sw_sim_watches_finish(definitions->api, &gone->kinds[0]);
+        }
         return;
     }
     bool is_same = change->before && is_true(change->before->json, "Established") &&

@@ -237,6 +237,17 @@ void sw_sim_api_end_watches(struct sw_sim_api *api, const struct sw_sim_kind *ki
     }
 }
 
+void sw_sim_watches_finish(struct sw_sim_api *api, const struct sw_sim_kind *kind)
+{
+    SW_LIST_EACH (link, &api->watches) {
+        struct sw_sim_watch *watch = container_of(link, struct sw_sim_watch, link);
+        if (sw_sim_same_resource(watch->call->route.stored, kind)) {
+            watch->ends = true;
+            sw_defer_start(&watch->flush);
+        }
+    }
+}
+
 /* ---- opening ---- */
 
 static int add_initial(void *arg, const struct sw_sim_object *object)

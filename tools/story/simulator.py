@@ -27,8 +27,8 @@ class Problem(Exception):
 
 
 def find_kubectl():
-    """The one on the PATH, or the one that came with the real control plane, or Debian's, installed now."""
-    for found in (shutil.which("kubectl"), os.path.join(build.cache_dir(), "kubectl")):
+    """The one that came with the real control plane, or that on the PATH, or Debian's, installed now."""
+    for found in (os.path.join(build.cache_dir(), "kubectl"), shutil.which("kubectl")):
         if found and os.access(found, os.X_OK):
             return found
     subprocess.run([TOP / "tools" / "packages", "kubectl"], check=True, stdin=subprocess.DEVNULL)

@@ -14,6 +14,8 @@ import sys
 import urllib.parse
 import urllib.request
 
+import pytest
+
 TOP = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(TOP / "tools"))
 
@@ -188,6 +190,11 @@ class SimulatedCluster(Cluster):
         self.kubelets("POST", "/compact", {})
 
 
+def only_real(why):
+    """A mark for a scenario that the simulator cannot play."""
+    return pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") == SimulatedCluster.kind, reason="only on a real control plane: " + why)
+
+
 KINDS = {cluster.kind: cluster for cluster in (RealCluster, SimulatedCluster)}
 
-__all__ = ["KINDS", "RealCluster", "SimulatedCluster", "api"]
+__all__ = ["KINDS", "RealCluster", "SimulatedCluster", "api", "only_real"]

@@ -171,10 +171,16 @@ TEST(a_definition_adds_a_kind)
     check_at(item, "apiVersion", "x.io/v1beta1");
     check_at(item, "kind", "Thing");
     answer_free(answer);
-    /* It goes with its objects, and nobody is asked about the kind any more. */
+    /* It goes with its objects, and nobody is asked about the kind any more. Who watches is told of
+     * the objects, and that this was all. */
+    struct sw_sim_request request = request_of("GET", THINGS("v1") "?watch=true", NULL);
+    struct answer *watch = send_request(&sim, &request);
     check_ask(&sim, "DELETE", DEFINITIONS "/things.x.io", NULL, 200, "metadata.name",
               "things.x.io");
     settle(&sim);
+    assert_true(watch->has_ended && watch->is_whole);
+    assert_non_null(strstr(watch->body.bytes, "\"type\":\"DELETED\""));
+    answer_free(watch);
     check_ask(&sim, "GET", DEFINITIONS "/things.x.io", NULL, 404, "reason", "NotFound");
     check_ask(&sim, "GET", THINGS("v1"), NULL, 404, "", "");
     check_ask(&sim, "POST", DEFINITIONS, definition, 201, "spec.names.kind", "Thing");

@@ -4,6 +4,7 @@
   ./tools/test                 everything; several steps run beside each other
   ./tools/test unit e2e        only these steps (and what they need)
   ./tools/test --fuzz [SEC]    the fuzz targets, 60 s each unless said otherwise
+  ./tools/test --soak MINUTES  slipway in virtual time, seeds that were never tried
   ./tools/test --list          the steps
 
 A step prints one line when it has ended. What it said in full is in build/test-logs/STEP.log; the end
@@ -175,6 +176,10 @@ def step_e2e(log):
     return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=SANITIZED, workers=4)
 
 
+def step_sim(log):
+    return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=6)
+
+
 def step_scale(log):
     return pytest(log, SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_DIR=str(TOP / "build" / "e2e" / "scale")))
 
@@ -200,6 +205,7 @@ STEPS = {step.name: step for step in (
     Step("kubernetes", step_kubernetes, 1, ["packages"], "the real control plane (built once, 7 minutes)"),
     Step("build", step_build, 1, ["packages"], "gcc, every warning an error"),
     Step("e2e", step_e2e, 2, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
+    Step("sim", step_sim, 1, ["sanitized", "kubernetes"], "the same scenarios on slipway-sim"),
     Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
     Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
@@ -351,10 +357,22 @@ def run_fuzz(seconds):
     return 1 if total.failed else 0
 
 
+# ---- soaking ----
+
+def run_soak(minutes):
+    """Seeds of the simulation that no run has tried before, until told; shows what it says."""
+    log = Log("soak")
+    log.run("tools/packages", "build", "test")
+    meson_build(log, "build")
+    first = int(time.time())
+    return subprocess.call([TOP / "build" / "tests" / "sim" / "sim_world", "--first", str(first), "--minutes", str(minutes)], cwd=TOP)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./tools/test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", metavar="STEP", help="one of: " + ", ".join(STEPS))
     parser.add_argument("--fuzz", nargs="?", type=int, const=60, metavar="SEC", help="run the fuzz targets, so long each (60)")
+    parser.add_argument("--soak", type=int, metavar="MINUTES", help="simulate slipway in virtual time with new seeds, so long")
     parser.add_argument("--list", action="store_true", help="print the steps and what they do")
     args = parser.parse_args()
     if args.list:
@@ -363,6 +381,8 @@ def main():
         return 0
     if args.fuzz:
         return run_fuzz(args.fuzz)
+    if args.soak:
+        return run_soak(args.soak)
     for name in args.steps:
         if name not in STEPS:
             parser.error('no step "%s"; --list names them' % name)

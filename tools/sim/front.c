@@ -22,6 +22,7 @@
 #include "fault_rules.h"
 #include "net/http_server.h"
 #include "token.h"
+#include "trace.h"
 
 /* What may wait for a slow reader of a watch; then it is cut, as the real server does. */
 enum { WAITING_LIMIT_BYTES = 64 * 1024 * 1024 };
@@ -32,6 +33,7 @@ struct sw_sim_front {
     struct sw_sim_fault_rules *rules;
     struct sw_log log;
     struct sw_http_server *server;
+    struct sw_sim_trace *trace; /* NULL: none */
     char *admin_token;
     struct sw_link exchanges; /* struct exchange */
     bool is_closing;
@@ -44,6 +46,7 @@ struct exchange {
     struct sw_sim_call *call;          /* NULL: none, or ended */
     struct sw_sim_fault fault;
     struct sw_timer delay;
+    uint64_t id; /* in the trace */
     char *username;
     /* the answer */
     int status;
@@ -90,8 +93,10 @@ static void answer_text(struct exchange *x, int status, const char *reason, cons
         .body = text,
         .body_len = strlen(text),
     };
+    uint64_t now = sw_sim_trace_now();
 
     sw_http_answer(sw_steal(&x->incoming), &answer);
+    sw_sim_trace_answer(x->front->trace, now, x->id, status, answer.body_len);
     free(text);
     json_decref(body);
 }
@@ -129,7 +134,10 @@ static void flush(struct exchange *x)
 
     if (is_cut)
         len = x->fault.cut_after - x->sent;
+    uint64_t now = sw_sim_trace_now();
     int code = len ? sw_http_answer_write(x->incoming, x->body.bytes, len) : 0;
+    if (len && !code)
+        sw_sim_trace_piece(x->front->trace, now, x->id, x->body.bytes, len);
     if (code == -ENOBUFS && x->body.len <= WAITING_LIMIT_BYTES)
         return; /* on_drain comes */
     if (code || is_cut) {
@@ -172,7 +180,9 @@ static void answer_whole(struct exchange *x)
     answer_head(x, fields, &answer);
     answer.body = x->body.bytes;
     answer.body_len = x->body.len;
+    uint64_t now = sw_sim_trace_now();
     sw_http_answer(sw_steal(&x->incoming), &answer);
+    sw_sim_trace_answer(x->front->trace, now, x->id, x->status, x->body.len);
     sw_free(fields);
     exchange_free(x);
 }
@@ -334,8 +344,20 @@ static void answer_fault(struct exchange *x)
 static void serve(struct exchange *x)
 {
     const struct sw_http_incoming *in = x->incoming;
+    uint64_t now = sw_sim_trace_now();
 
     x->username = authenticate(x->front, in);
+    x->id = sw_sim_trace_number(x->front->trace);
+    struct sw_sim_trace_request traced = {
+        .user = x->username,
+        .peer = in->peer,
+        .method = in->method,
+        .path = in->path,
+        .query = in->query,
+        .body = in->body,
+        .body_len = in->body_len,
+    };
+    sw_sim_trace_request(x->front->trace, now, x->id, &traced);
     if (!x->username && is_probe(in->path))
         x->username = sw_strdup("system:anonymous");
     if (!x->username) {
@@ -400,6 +422,7 @@ int sw_sim_front_open(struct sw_loop *loop, struct sw_sim_api *api,
     front->rules = rules;
     front->log = *log;
     front->admin_token = sw_strdup(options->admin_token);
+    front->trace = options->trace;
     sw_link_init(&front->exchanges);
     int code =
         sw_http_server_open(loop, &http, on_request, front, &front->log, &front->server, error);

@@ -20,15 +20,17 @@ struct sw_loop;
 struct sw_sim_api;
 struct sw_sim_fault_rules;
 struct sw_sim_front;
+struct sw_sim_trace;
 struct sw_tls_config;
 
 struct sw_sim_front_options {
     const char *address;       /* "127.0.0.1:0" */
     struct sw_tls_config *tls; /* NULL: plain HTTP */
     const char *admin_token;
+    struct sw_sim_trace *trace; /* NULL: none */
 };
 
-/* api and rules are borrowed. */
+/* api, rules and trace are borrowed. */
 int sw_sim_front_open(struct sw_loop *loop, struct sw_sim_api *api,
                       struct sw_sim_fault_rules *rules, const struct sw_sim_front_options *options,
                       const struct sw_log *log, struct sw_sim_front **ret_front,

@@ -23,6 +23,7 @@
 #include "net/tls.h"
 #include "pods.h"
 #include "store.h"
+#include "trace.h"
 #include "webhooks.h"
 #include "workloads.h"
 
@@ -50,13 +51,14 @@ static const char usage[] =
     "5,\n"
     "                           \"status\": 429, \"retryAfter\": 1}\n"
     "                          or \"delay\": \"200ms\", \"cutAfter\": BYTES, \"silent\": true\n"
+    "  --trace FILE            when each request came and each answer went, a line each\n"
     "  --log-level LEVEL       debug, info, warn, error (warn)\n"
     "  --help\n"
     "\n"
     "With kubectl: kubectl --server URL --token admin [--certificate-authority FILE] get nodes\n";
 
 struct settings {
-    const char *address, *admin_address, *cert_file, *key_file, *token;
+    const char *address, *admin_address, *cert_file, *key_file, *token, *trace_file;
     const char *faults[FAULTS_MAX];
     size_t fault_count;
     unsigned nodes;
@@ -74,6 +76,7 @@ struct sim {
     struct sw_sim_workloads *workloads;
     struct sw_sim_pods *pods;
     struct sw_sim_fault_rules *rules;
+    struct sw_sim_trace *trace;
     struct sw_sim_front *front;
     struct sw_sim_admin *admin;
     struct sw_signal *signals[2];
@@ -105,6 +108,7 @@ static int parse(int argc, char *argv[], struct settings *s)
         {"token", required_argument, NULL, 't'},
         {"nodes", required_argument, NULL, 'n'},
         {"fault", required_argument, NULL, 'f'},
+        {"trace", required_argument, NULL, 'T'},
         {"log-level", required_argument, NULL, 'L'},
         {"help", no_argument, NULL, 'h'},
         {NULL},
@@ -139,6 +143,9 @@ static int parse(int argc, char *argv[], struct settings *s)
                 return -EINVAL;
             }
             s->faults[s->fault_count++] = optarg;
+            break;
+        case 'T':
+            s->trace_file = optarg;
             break;
         case 'L':
             if (sw_log_level_parse(optarg, &s->level)) {
@@ -232,7 +239,7 @@ static void stop(struct sw_defer *defer)
 
 static int open_sockets(struct sim *sim, const struct settings *s, struct sw_error *error)
 {
-    struct sw_sim_front_options front = {s->address, sim->tls, s->token};
+    struct sw_sim_front_options front = {s->address, sim->tls, s->token, sim->trace};
     struct sw_sim_admin_options admin = {
         s->admin_address, sim->api, sim->store, sim->pods, sim->workloads, sim->rules,
     };
@@ -256,6 +263,8 @@ static int start(struct sim *sim, const struct settings *s, struct sw_error *err
         code = load_certificate(sim, s, error);
     if (!code)
         code = add_faults(sim, s, error);
+    if (!code && s->trace_file)
+        code = sw_sim_trace_open(s->trace_file, &sim->trace, error);
     if (!code)
         code = open_sockets(sim, s, error);
     return code;
@@ -311,6 +320,11 @@ static int run(const struct settings *s)
         fflush(stdout);
     }
     sw_loop_run(sim.loop);
+    if (sw_sim_trace_close(sim.trace)) {
+        fprintf(stderr, "slipway-sim: %s is not complete: it could not be written\n",
+                s->trace_file);
+        code = -EIO;
+    }
     sw_sim_fault_rules_free(sim.rules);
     sw_sim_store_free(sim.store);
     sw_tls_config_unref(sim.tls);

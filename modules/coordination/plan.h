@@ -148,6 +148,11 @@ bool coord_memory_is_idle(const struct coord_memory *memory);
 void coord_plan(struct coord_memory *memory, const struct coord_snapshot *snapshot,
                 struct sw_arena *arena, struct coord_result *ret_result);
 
+/* A copy in another arena of what coord_answered reads of it: so that the run's own arena need not
+ * wait for the answer. */
+SW_NONNULL struct coord_action *coord_action_keep(const struct coord_action *action,
+                                                  struct sw_arena *arena);
+
 struct coord_answer {
     enum sw_outcome outcome;
     const char *reason;
@@ -155,7 +160,7 @@ struct coord_answer {
     const char *resource_version; /* of the object in the answer; "" without one */
 };
 
-/* What the answer to an action means; the arena is the one of its run. To be called before the next
+/* What the answer to an action (or what was kept of it) means. To be called before the next
  * coord_plan; afterwards the namespace is to be looked at again. Returns what is to be said, in the
  * arena, or NULL. */
 struct coord_remark *coord_answered(struct coord_memory *memory, const struct coord_action *action,

@@ -21,26 +21,13 @@
 
 /* ---- requests under way ---- */
 
-/* The arena of one run, for as long as one of its actions waits for an answer. */
-struct batch {
-    struct sw_arena *arena;
-    uint32_t open;
-};
-
+/* One request, and what is kept of its action, in an arena of its own: many may wait for long. */
 struct call {
-    struct batch *batch;
+    struct sw_arena *arena; /* this struct is in it */
     const struct coord_action *action;
     const char *namespace_;
     uint64_t leading;
 };
-
-static void batch_close(struct batch *batch)
-{
-    if (--batch->open > 0)
-        return;
-    sw_arena_free(batch->arena);
-    sw_free(batch);
-}
 
 static void say(struct sw_instance *self, const char *namespace_, const struct coord_remark *remark)
 {
@@ -86,8 +73,7 @@ static void report(struct sw_instance *self, struct call *call, const struct sw_
     count_answer(state, call->action, answer->outcome);
     if (call->leading != state->leading || !space || !space->memory)
         return;
-    say(self, call->namespace_,
-        coord_answered(space->memory, call->action, &what, call->batch->arena));
+    say(self, call->namespace_, coord_answered(space->memory, call->action, &what, call->arena));
     sw_queue_add(state->queue, call->namespace_);
 }
 
@@ -96,12 +82,11 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
     struct call *call = arg;
 
     report(self, call, answer);
-    batch_close(call->batch);
+    sw_arena_free(call->arena);
 }
 
-static int send_hold(struct sw_instance *self, struct call *call)
+static int send_hold(struct sw_instance *self, const struct coord_action *action, struct call *call)
 {
-    const struct coord_action *action = call->action;
     const struct sw_hold_request request = {
         .kind = &sw_kind_deployment,
         .namespace_ = call->namespace_,
@@ -117,11 +102,10 @@ static int send_hold(struct sw_instance *self, struct call *call)
     return sw_hold_send(self, &request, answered, call);
 }
 
-static int send_status(struct sw_instance *self, struct call *call)
+static int send_status(struct sw_instance *self, const struct coord_action *action,
+                       struct call *call, struct sw_arena *arena)
 {
-    const struct coord_action *action = call->action;
     const struct sw_object *stored = sw_lookup(self, &coord_kind, call->namespace_, action->name);
-    struct sw_arena *arena = call->batch->arena;
 
     if (!stored)
         return -ENOENT;
@@ -139,38 +123,45 @@ static int send_status(struct sw_instance *self, struct call *call)
     return sw_write(self, &write, answered, call);
 }
 
-static int send(struct sw_instance *self, struct call *call)
+/* arena: of the run. */
+static int send(struct sw_instance *self, const struct coord_action *action, struct call *call,
+                struct sw_arena *arena)
 {
-    switch (call->action->type) {
+    switch (action->type) {
     case COORD_HOLD:
-        return send_hold(self, call);
+        return send_hold(self, action, call);
     case COORD_STATUS:
-        return send_status(self, call);
+        return send_status(self, action, call, arena);
     case COORD_GET_DEPLOYMENT:
-        return sw_get(self, &sw_kind_deployment, call->namespace_, call->action->name, answered,
-                      call);
+        return sw_get(self, &sw_kind_deployment, call->namespace_, action->name, answered, call);
     case COORD_GET_COORDINATION:
-        return sw_get(self, &coord_kind, call->namespace_, call->action->name, answered, call);
+        return sw_get(self, &coord_kind, call->namespace_, action->name, answered, call);
     }
     return -EINVAL;
 }
 
-static void carry_out(struct sw_instance *self, struct batch *batch, const char *namespace_,
-                      const struct coord_action *action)
+static void carry_out(struct sw_instance *self, const char *namespace_,
+                      const struct coord_action *action, struct sw_arena *arena)
 {
-    struct coord_state *state = sw_state(self);
-    struct call *call = SW_ARENA_NEW(batch->arena, struct call);
+    enum { CALL_BYTES = 768 }; /* what most take, so that the arena needs no second block */
+    const struct coord_state *state = sw_state(self);
+    struct sw_arena *own = sw_arena_new(CALL_BYTES);
+    struct call *call = SW_ARENA_NEW(own, struct call);
 
-    *call = (struct call){batch, action, namespace_, state->leading};
-    batch->open++;
-    int code = send(self, call);
+    *call = (struct call){
+        .arena = own,
+        .action = coord_action_keep(action, own),
+        .namespace_ = sw_arena_strdup(own, namespace_),
+        .leading = state->leading,
+    };
+    int code = send(self, action, call, arena);
     if (code == 0)
         return;
     sw_error(self, "request not made", SW_STR("namespace", namespace_),
              SW_STR("name", action->name), SW_ERR(code));
     const struct sw_answer refused = {.outcome = SW_REFUSED, .message = "request not made"};
     report(self, call, &refused);
-    batch_close(batch);
+    sw_arena_free(own);
 }
 
 /* ---- the snapshot ---- */
@@ -278,12 +269,9 @@ static void run_plan(struct sw_instance *self, struct space *space)
     if (result.look_again_ms != UINT64_MAX)
         sw_queue_add_after(state->queue, space->namespace_, result.look_again_ms);
 
-    struct batch *batch = SW_NEW(struct batch);
-    *batch = (struct batch){.arena = arena, .open = 1};
-    const char *namespace_ = sw_arena_strdup(arena, space->namespace_);
     for (const struct coord_action *action = result.actions; action; action = action->next)
-        carry_out(self, batch, namespace_, action);
-    batch_close(batch);
+        carry_out(self, space->namespace_, action, arena);
+    sw_arena_free(arena);
 }
 
 static enum sw_result reconcile(struct sw_instance *self, void *arg, struct sw_run *run)

@@ -164,6 +164,10 @@ def step_kubernetes(log):
     log.run("tools/control-plane", "build")
 
 
+def step_bench(log):
+    return pytest(log, "tests/bench")
+
+
 def step_control_plane(log):
     return pytest(log, "tests/control-plane")
 
@@ -211,6 +215,7 @@ STEPS = {step.name: step for step in (
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
     Step("scale", step_scale, 2, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
+    Step("bench", step_bench, 1, ["packages"], "what the benchmarks read out of traces; no figures"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
     Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),
 )}

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
 sys.path.insert(0, str(TOP / "tools"))
 
 from control_plane.instance import Instance, service_account_token  # noqa: E402
@@ -131,7 +132,7 @@ class SimulatedStage(Stage):
 
     def start(self):
         try:
-            self.at = Simulator.start(self.folder / "sim", TOP / "build" / "tools" / "sim" / "slipway-sim")
+            self.at = Simulator.start(self.folder / "sim", BUILD / "tools" / "sim" / "slipway-sim")
         except Problem as problem:
             raise Failed(str(problem)) from None
         self.client = self.at.client()
@@ -171,8 +172,9 @@ class Slipway:
         (self.folder / "slipway.yaml").write_text("modules: [%s]\n" % ", ".join(MODULES))
         self.log = self.folder / "log"
         with open(self.log, "wb") as log:
+            self.started = time.monotonic()
             self.process = subprocess.Popen([
-                TOP / "build" / "slipway", "--config", self.folder / "slipway.yaml",
+                BUILD / "slipway", "--config", self.folder / "slipway.yaml",
                 "--kubeconfig", self.folder / "kubeconfig", "--log-format", "console",
                 "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port,
                 "--webhook-cert-dir", self.folder / "certs",

@@ -176,7 +176,7 @@ int sw_decode_object(struct sw_decoder *decoder, const char *bytes, size_t len,
     if (object && sw_scan_end(&scan) && !object->name[0]) {
         sw_scan_fail(&scan, "no metadata.name");
     }
-    if (scan.why) {
+    if (!object || scan.why) {
         sw_object_free(decoder, object);
         int code = sw_decoder_explain(decoder, &scan, error);
         prefix_identity(decoder, bytes, len, namespace_, error);

@@ -97,7 +97,7 @@ static bool read_integer(struct sw_run *run, const char *expected, int64_t *ret_
 
 static bool read_int32(struct sw_run *run, int32_t *ret_value)
 {
-    int64_t value;
+    int64_t value = 0;
     const char *start = run->scan->at;
     if (!read_integer(run, "an integer", &value)) {
         return false;

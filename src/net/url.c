@@ -139,7 +139,7 @@ int sw_address_parse(const char *text, char ret_host[256], uint16_t *ret_port,
     size_t len = strlen(text);
     size_t end = host_len(text, len);
     char host[256] = "";
-    uint16_t port;
+    uint16_t port = 0;
     int rc = end > 0 ? take_host(text, end, host, error) : 0;
     if (!rc && (end == len || text[end] != ':')) {
         rc = sw_error_set(error, SW_E_SYNTAX, "no port; wanted is HOST:PORT, :PORT or [IPV6]:PORT");

@@ -184,6 +184,10 @@ def step_sim(log):
     return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=6)
 
 
+def step_kubectl(log):
+    return pytest(log, "tests/sim_server", env=SANITIZED, workers=2)
+
+
 def step_scale(log):
     return pytest(log, SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_DIR=str(TOP / "build" / "e2e" / "scale")))
 
@@ -210,6 +214,7 @@ STEPS = {step.name: step for step in (
     Step("build", step_build, 1, ["packages"], "gcc, every warning an error"),
     Step("e2e", step_e2e, 2, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
     Step("sim", step_sim, 1, ["sanitized", "kubernetes"], "the same scenarios on slipway-sim"),
+    Step("kubectl", step_kubectl, 1, ["sanitized", "kubernetes", "build"], "kubectl and faults on slipway-sim; the stories of tools/run"),
     Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
     Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),

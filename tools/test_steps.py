@@ -76,13 +76,18 @@ def has_tests(folder):
     return all(option["value"] == "enabled" for option in json.loads(options) if option["name"] == "tests")
 
 
-def meson_build(log, folder, *options, env=None):
+# What another clone has compiled before is taken from its cache: the paths of a clone do not count.
+CCACHE = {"CCACHE_BASEDIR": str(TOP), "CCACHE_NOHASHDIR": "1"}
+
+
+def meson_build(log, folder, *options, cc="gcc"):
+    env = dict(CCACHE, CC="ccache " + cc)
     if not (TOP / folder / "build.ninja").exists():
         shutil.rmtree(TOP / folder / "meson-private", ignore_errors=True)
         log.run("meson", "setup", folder, *options, env=env)
     elif not has_tests(folder):
         log.run("meson", "configure", folder, "-Dtests=enabled")
-    log.run("ninja", "-C", folder)
+    log.run("ninja", "-C", folder, env=env)
 
 
 def meson_tests(log, folder, env=None):
@@ -152,8 +157,7 @@ def step_unit(log):
 
 
 def step_sanitized(log):
-    meson_build(log, "build-sanitize", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized",
-                env={"CC": "clang"})
+    meson_build(log, "build-sanitize", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", cc="clang")
 
 
 def step_sanitize(log):
@@ -347,7 +351,7 @@ def run_fuzz(seconds):
     """Each target for so long, from its seeds, into a corpus of its own outside the repository."""
     log, total = Log("fuzz"), Count()
     log.run("tools/packages", "build", "test")
-    meson_build(log, "build-fuzz", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", env={"CC": "clang"})
+    meson_build(log, "build-fuzz", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", cc="clang")
     for target in sorted((TOP / "build-fuzz" / "tests" / "fuzz").glob("fuzz_*")):
         if not (target.is_file() and os.access(target, os.X_OK)) or target.name.endswith("_replay"):
             continue

@@ -200,7 +200,7 @@ static void scale(struct world *world, int index, int replicas)
 
 static void relabel(struct world *world, int index, const json_t *d, uint32_t b)
 {
-    const char *key = group_name((int)b % world->case_.groups);
+    const char *key = group_name((int)(b % (uint32_t)world->case_.groups));
     bool has = json_object_get(sw_sim_at(d, "metadata.labels"), key);
 
     patch(world, index, json_pack("{s:{s:{s:s?}}}", "metadata", "labels", key, has ? NULL : "yes"));

@@ -22,12 +22,42 @@
 /* ---- requests under way ---- */
 
 /* One request, and what is kept of its action, in an arena of its own: many may wait for long. */
-struct call {
-    struct sw_arena *arena; /* this struct is in it */
+struct coord_call {
+    struct coord_call *next, **link; /* of those under way */
+    struct sw_arena *arena;          /* this struct is in it */
     const struct coord_action *action;
     const char *namespace_;
     uint64_t leading;
 };
+
+static struct coord_call *call_new(struct coord_state *state, const char *namespace_,
+                                   const struct coord_action *action)
+{
+    enum { CALL_BYTES = 768 }; /* what most take, so that the arena needs no second block */
+    struct sw_arena *arena = sw_arena_new(CALL_BYTES);
+    struct coord_call *call = SW_ARENA_NEW(arena, struct coord_call);
+
+    *call = (struct coord_call){
+        .next = state->calls,
+        .link = &state->calls,
+        .arena = arena,
+        .action = coord_action_keep(action, arena),
+        .namespace_ = sw_arena_strdup(arena, namespace_),
+        .leading = state->leading,
+    };
+    if (call->next)
+        call->next->link = &call->next;
+    state->calls = call;
+    return call;
+}
+
+static void call_free(struct coord_call *call)
+{
+    *call->link = call->next;
+    if (call->next)
+        call->next->link = call->link;
+    sw_arena_free(call->arena);
+}
 
 static void say(struct sw_instance *self, const char *namespace_, const struct coord_remark *remark)
 {
@@ -59,7 +89,8 @@ static void count_answer(struct coord_state *state, const struct coord_action *a
     }
 }
 
-static void report(struct sw_instance *self, struct call *call, const struct sw_answer *answer)
+static void report(struct sw_instance *self, struct coord_call *call,
+                   const struct sw_answer *answer)
 {
     struct coord_state *state = sw_state(self);
     struct space *space = coord_space_get(state->spaces, call->namespace_);
@@ -79,13 +110,14 @@ static void report(struct sw_instance *self, struct call *call, const struct sw_
 
 static void answered(struct sw_instance *self, void *arg, const struct sw_answer *answer)
 {
-    struct call *call = arg;
+    struct coord_call *call = arg;
 
     report(self, call, answer);
-    sw_arena_free(call->arena);
+    call_free(call);
 }
 
-static int send_hold(struct sw_instance *self, const struct coord_action *action, struct call *call)
+static int send_hold(struct sw_instance *self, const struct coord_action *action,
+                     struct coord_call *call)
 {
     const struct sw_hold_request request = {
         .kind = &sw_kind_deployment,
@@ -103,7 +135,7 @@ static int send_hold(struct sw_instance *self, const struct coord_action *action
 }
 
 static int send_status(struct sw_instance *self, const struct coord_action *action,
-                       struct call *call, struct sw_arena *arena)
+                       struct coord_call *call, struct sw_arena *arena)
 {
     const struct sw_object *stored = sw_lookup(self, &coord_kind, call->namespace_, action->name);
 
@@ -124,8 +156,8 @@ static int send_status(struct sw_instance *self, const struct coord_action *acti
 }
 
 /* arena: of the run. */
-static int send(struct sw_instance *self, const struct coord_action *action, struct call *call,
-                struct sw_arena *arena)
+static int send(struct sw_instance *self, const struct coord_action *action,
+                struct coord_call *call, struct sw_arena *arena)
 {
     switch (action->type) {
     case COORD_HOLD:
@@ -143,17 +175,7 @@ static int send(struct sw_instance *self, const struct coord_action *action, str
 static void carry_out(struct sw_instance *self, const char *namespace_,
                       const struct coord_action *action, struct sw_arena *arena)
 {
-    enum { CALL_BYTES = 768 }; /* what most take, so that the arena needs no second block */
-    const struct coord_state *state = sw_state(self);
-    struct sw_arena *own = sw_arena_new(CALL_BYTES);
-    struct call *call = SW_ARENA_NEW(own, struct call);
-
-    *call = (struct call){
-        .arena = own,
-        .action = coord_action_keep(action, own),
-        .namespace_ = sw_arena_strdup(own, namespace_),
-        .leading = state->leading,
-    };
+    struct coord_call *call = call_new(sw_state(self), namespace_, action);
     int code = send(self, action, call, arena);
     if (code == 0)
         return;
@@ -161,7 +183,7 @@ static void carry_out(struct sw_instance *self, const char *namespace_,
              SW_STR("name", action->name), SW_ERR(code));
     const struct sw_answer refused = {.outcome = SW_REFUSED, .message = "request not made"};
     report(self, call, &refused);
-    sw_arena_free(own);
+    call_free(call);
 }
 
 /* ---- the snapshot ---- */
@@ -467,5 +489,7 @@ void coord_shell_stop(struct sw_instance *self)
 {
     struct coord_state *state = sw_state(self);
 
+    while (state->calls) /* no answer comes any more */
+        call_free(state->calls);
     state->spaces = coord_spaces_free(state->spaces);
 }

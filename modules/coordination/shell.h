@@ -28,6 +28,7 @@ struct coord_state {
     struct sw_metric *selected, *pending, *active, *groups;
     struct sw_metric *releases, *records, *lost, *failed;
     struct sw_metric *waited;
+    struct coord_call *calls; /* requests under way */
     struct coord_facts {
         int64_t selected, pending, active, groups;
     } total;

@@ -185,7 +185,7 @@ def step_e2e(log):
 
 
 def step_sim(log):
-    return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=6)
+    return pytest(log, "tests/e2e", "--ignore=" + SCALE, *AGAIN, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=4)
 
 
 def step_kubectl(log):
@@ -216,13 +216,13 @@ STEPS = {step.name: step for step in (
     Step("sanitized", step_sanitized, 2, ["packages"], "clang with AddressSanitizer and UndefinedBehaviorSanitizer"),
     Step("kubernetes", step_kubernetes, 1, ["packages"], "the real control plane (built once, 7 minutes)"),
     Step("build", step_build, 1, ["packages"], "gcc, every warning an error"),
-    Step("e2e", step_e2e, 2, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
-    Step("sim", step_sim, 1, ["sanitized", "kubernetes"], "the same scenarios on slipway-sim"),
+    Step("e2e", step_e2e, 3, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
+    Step("sim", step_sim, 2, ["sanitized", "kubernetes"], "the same scenarios on slipway-sim"),
     Step("kubectl", step_kubectl, 1, ["sanitized", "kubernetes", "build"], "kubectl and faults on slipway-sim; the stories of tools/run"),
     Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
     Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
-    Step("scale", step_scale, 2, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
+    Step("scale", step_scale, 1, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
     Step("bench", step_bench, 1, ["packages"], "what the benchmarks read out of traces; no figures"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),

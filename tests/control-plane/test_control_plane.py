@@ -206,7 +206,7 @@ def test_a_port_that_was_taken_meanwhile_is_given_up(own_plane):
 
 
 def test_a_port_that_is_taken_at_the_last_moment_is_another_next_time(own_plane, monkeypatch):
-    free_port = instance._free_port
+    free_port = instance.free_port
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -216,7 +216,7 @@ def test_a_port_that_is_taken_at_the_last_moment_is_another_next_time(own_plane,
         def every_third_is_taken():
             answers.append(taken_port if len(answers) % 3 == 0 else free_port())
             return answers[-1]
-        monkeypatch.setattr(instance, "_free_port", every_third_is_taken)
+        monkeypatch.setattr(instance, "free_port", every_third_is_taken)
         assets = os.environ.get("KUBEBUILDER_ASSETS") or build.cache_dir()
         started = instance.Instance(own_plane.dir).up({"assets": assets})
     assert started == list(instance.PARTS)

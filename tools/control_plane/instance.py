@@ -30,6 +30,7 @@ import time
 import urllib.parse
 
 from . import api, certs, process
+from .ports import free_port
 from .problem import Problem
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubelets")
@@ -165,8 +166,9 @@ class Instance:
                 self._prepare()
                 self._start_all(started)
             except BaseException:
-                # What this call has started ends with it; what ran before it stays.
+                # What this call has started ends with it, also what it had no time to write down; what ran before stays.
                 self._stop_parts(started)
+                self._stop_unknown()
                 self.save()
                 raise
             return started
@@ -257,9 +259,9 @@ class Instance:
     def _choose_ports(self, name, again):
         ports = self.state["ports"]
         if again or not _is_free(ports.get(name)):
-            ports[name] = _free_port()
+            ports[name] = free_port()
         if name == "etcd" and (again or not _is_free(ports.get("etcd-peer"))):
-            ports["etcd-peer"] = _free_port()
+            ports["etcd-peer"] = free_port()
 
     def _await(self, name, child, log):
         """True when the part answers, False when it has ended; Problem when neither comes."""
@@ -477,6 +479,12 @@ class Instance:
                 found[name].stop()
                 del self.state["processes"][name]
 
+    def _stop_unknown(self):
+        known = {found.pid for found in self.processes().values()}
+        for stray in process.members(self.dir):
+            if stray.pid not in known:
+                stray.stop()
+
     def _remove(self, name):
         path = self.path(name)
         with contextlib.suppress(FileNotFoundError):
@@ -495,12 +503,6 @@ def _shown(value):
 def _quoted(text):
     """A double-quoted YAML scalar; JSON's strings are a subset of those."""
     return json.dumps(text)
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _is_free(port):

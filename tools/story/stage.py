@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
 sys.path.insert(0, str(TOP / "tools"))
 
 from control_plane.instance import Instance, service_account_token  # noqa: E402
+from control_plane.ports import free_port  # noqa: E402
 from story.certificate import make_certificate  # noqa: E402
 from story.simulator import Problem, Simulator  # noqa: E402
 
@@ -63,12 +63,6 @@ def until(condition, what, timeout_s=60):
         if time.monotonic() > end:
             raise Failed("after %d s still not: %s" % (timeout_s, what))
         time.sleep(0.1)
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 # ---- clusters ----

@@ -5,20 +5,14 @@ import http.client
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 
 from .cluster import TOP  # puts tools/ on the path
+from control_plane.ports import free_port  # noqa: E402
 from story.certificate import make_certificate  # noqa: E402
 from .wait import until
 
 BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Slipway:

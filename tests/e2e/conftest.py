@@ -4,42 +4,24 @@
 The first that needs the cluster starts it; with pytest-xdist the workers share it. Tests of the harness itself need none.
 """
 
-import contextlib
-import fcntl
-import itertools
 import os
 import pathlib
-import re
 
 import pytest
 
 from harness.cluster import KINDS, TOP
 from harness.scene import Scene
+from harness.shared import locked, new_namespace_name, stop_at_the_end
 
 CLUSTER = KINDS[os.environ.get("SLIPWAY_E2E_CLUSTER") or "real"]
 FOLDER = pathlib.Path(os.environ.get("SLIPWAY_E2E_DIR") or TOP / "build" / "e2e" / CLUSTER.kind)
 OWN = FOLDER.with_name("own-" + FOLDER.name)
 # Deployments are then watched in etcd itself, which forgets what is compacted.
 OWN_OPTIONS = ("--apiserver-arg=--watch-cache-sizes=deployments.apps#0",)
-serial = itertools.count()
-
-
-def is_worker(config):
-    return hasattr(config, "workerinput")
 
 
 def pytest_unconfigure(config):
-    for folder in (FOLDER, OWN):
-        if not is_worker(config) and folder.exists() and not os.environ.get("SLIPWAY_E2E_KEEP"):
-            CLUSTER.stop(folder)
-
-
-@contextlib.contextmanager
-def locked(folder):
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    stop_at_the_end(config, CLUSTER, FOLDER, OWN)
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +39,7 @@ def own_cluster():
 
 @pytest.fixture
 def namespace_name(request):
-    short = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
-    return "%s-%d-%d" % (short, os.getpid(), next(serial))
+    return new_namespace_name(request)
 
 
 @pytest.fixture

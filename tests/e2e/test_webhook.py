@@ -67,7 +67,7 @@ def test_a_webhook_that_changes_the_template_after_ours_does_not_get_past(scene,
     other = OtherWebhook(tmp_path / "other", unpauses)
     name = "zz-other-" + scene.namespace
     try:
-        scene.cluster.register_webhook(name, scene.namespace, other.url, other.ca_pem, reinvocation="Never")
+        scene.cluster.register_webhook(name, {"slipway.test/namespace": scene.namespace}, other.url, other.ca_pem, reinvocation="Never")
         until(lambda: scene.annotate("a", order="0") or other.reviews, "the other webhook is asked", 20)
         # Its change is a new template for whoever is written to: also by a label edit.
         scene.patch("a", {"metadata": {"labels": {"touched": "yes"}}})
@@ -144,7 +144,7 @@ def test_a_new_certificate_costs_no_review(scene, tmp_path):
     slipway = scene.slipway()
     scene.group("a", replicas=1)
     ca_pem = make_certificate(tmp_path / "new")
-    scene.cluster.register_webhook("slipway-" + scene.namespace, scene.namespace, slipway.webhook_url, slipway.ca_pem + ca_pem)
+    scene.cluster.register_webhook("slipway-" + scene.namespace, {"slipway.test/namespace": scene.namespace}, slipway.webhook_url, slipway.ca_pem + ca_pem)
 
     def served():
         return ssl.get_server_certificate(("127.0.0.1", slipway.webhook_port), timeout=30)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the client's tests: one real API server for the run, a namespace and a proxy for each test."""
 
-import itertools
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -16,24 +13,26 @@ sys.path.insert(0, str(TOP / "tests" / "e2e"))
 
 from harness.cluster import RealCluster  # noqa: E402
 from harness.fault_proxy import FaultProxy  # noqa: E402
+from harness.shared import locked, new_namespace_name, stop_at_the_end  # noqa: E402
 
 from probes import Probe  # noqa: E402
 
-serial = itertools.count()
+FOLDER = TOP / "build" / "e2e" / "kube"
+
+
+def pytest_unconfigure(config):
+    stop_at_the_end(config, RealCluster, FOLDER)
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kube") / "control-plane"
-    subprocess.run([TOP / "tools" / "control-plane", "up", "--dir", folder], check=True, stdin=subprocess.DEVNULL)
-    yield RealCluster(folder)
-    RealCluster.stop(folder)
+def cluster():
+    with locked(FOLDER):
+        return RealCluster.start(FOLDER)
 
 
 @pytest.fixture
 def namespace(cluster, request):
-    short = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
-    name = "%s-%d" % (short, next(serial))
+    name = new_namespace_name(request)
     cluster.kubectl("create", "namespace", name)
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -267,12 +267,17 @@ def test_a_silent_watch_ends_with_its_time(objects, proxy, new_probe):
     until(lambda: proxy.count_watches() == 1, "a watch")
     frozen = proxy.freeze()
     objects.change("x000", "unheard")
-    until(lambda: "silent for too long" in probe.said(), "the dead man's timer", 25)
-    silent_ms = int(probe.ask("age", "age .*").split()[1])
-    assert silent_ms > 15000
+    ages = []
+
+    def is_given_up():
+        ages.append(int(probe.ask("age", "age .*").split()[1]))
+        return "silent for too long" in probe.said()
+    until(is_given_up, "the dead man's timer", 25)
+    # The next watch may be open already, and the last age asked for that one's.
+    assert max(ages) > 15000
     frozen.thaw()
     probe.until_state(objects.state())
-    assert int(probe.ask("age", "age .*").split()[1]) < silent_ms
+    assert int(probe.ask("age", "age .*").split()[1]) < max(ages)
 
 
 def test_watches_that_end_in_time_go_on_without_a_gap(objects, proxy, new_probe):

@@ -18,8 +18,7 @@ os.environ["SLIPWAY_BUILD"] = str(BUILD)
 sys.path.insert(0, str(TOP / "tools"))
 
 from control_plane import build as control_plane_build  # noqa: E402
-from story.simulator import Problem, Simulator  # noqa: E402
-from story.stage import NAMESPACE, Failed, RealStage, Stage, run  # noqa: E402
+from story.stage import NAMESPACE, Failed, RealStage, SimulatedStage, run  # noqa: E402
 
 PROGRAMS = ("slipway", "modules", "tools/sim/slipway-sim", "tools/bench/bench_admission", "tools/bench/bench_decode")
 SLIPWAY_USER = "system:serviceaccount:kube-system:slipway"
@@ -78,27 +77,6 @@ def pin(pid, core):
 
 # ---- clusters ----
 
-class SimulatedBench(Stage):
-    """slipway-sim, with what it is to be started with."""
-
-    what = "slipway-sim"
-
-    def __init__(self, folder, *options):
-        super().__init__(folder)
-        self.options = options
-
-    def start(self):
-        try:
-            self.at = Simulator.start(self.folder / "sim", BUILD / "tools" / "sim" / "slipway-sim", *self.options)
-        except Problem as problem:
-            raise Failed(str(problem)) from None
-        self.client = self.at.client()
-
-    def stop(self):
-        self.stop_slipways()
-        self.at.stop()
-
-
 def has_real():
     return os.access(os.path.join(control_plane_build.cache_dir(), "kube-apiserver"), os.X_OK)
 
@@ -107,10 +85,10 @@ def has_real():
 def cluster(bench, *options, real=False):
     """With the kinds and permissions of slipway, and the namespace; no slipway yet."""
     with bench.scratch() as folder:
-        stage = RealStage(folder) if real else SimulatedBench(folder, *options)
+        stage = RealStage(folder) if real else SimulatedStage(folder, *options)
         stage.start()
         try:
-            stage.install()
+            stage.cluster.install()
             make_namespace(stage.client, NAMESPACE)
             yield stage
         finally:

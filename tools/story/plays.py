@@ -60,8 +60,8 @@ def at_rest(client):
 def set_up(stage, replicas_of_slipway=1):
     """slipway runs, and so do the three Deployments under one coordination."""
     with Step("install the CRD and slipway's permissions"):
-        stage.install()
-    stage.tell_kubelets("PATCH", "/settings", {"start": "1s", "stop": "300ms"})
+        stage.cluster.install()
+    stage.cluster.kubelets("PATCH", "/settings", {"start": "1s", "stop": "300ms"})
     with Step("start slipway with the modules %s" % ", ".join(MODULES)):
         names = ["slipway"] + ["slipway-%d" % number for number in range(2, replicas_of_slipway + 1)]
         for name in names:
@@ -70,7 +70,7 @@ def set_up(stage, replicas_of_slipway=1):
             slipway.wait_ready()
         stage.register_webhook(stage.slipways[0])
     with Step("create the Deployments %s under the coordination %s" % (", ".join(NAMES), NAMESPACE)):
-        stage.kubectl("apply", "--validate=false", "-f", str(TOP / "manifests" / "samples" / "shop.yaml"))
+        stage.cluster.apply(TOP / "manifests" / "samples" / "shop.yaml")
         until(lambda: at_rest(stage.client), "all three run and the coordination is Ready")
 
 
@@ -135,7 +135,7 @@ def show(stage, *commands):
     print("\nWhat kubectl shows of it:\n")
     for args in commands:
         print("$ kubectl " + " ".join(args))
-        print(stage.kubectl(*args))
+        print(stage.cluster.kubectl(*args))
 
 
 GET_COORDINATIONS = ("get", "deploymentcoordinations", "-n", NAMESPACE)
@@ -160,7 +160,7 @@ def play_failure(stage):
     set_up(stage)
     for name in NAMES:
         stage.client.patch(DEPLOYMENTS + "/" + name, {"spec": {"progressDeadlineSeconds": 5}})
-    stage.tell_kubelets("PUT", "/settings/broken", {"namespace": NAMESPACE, "selector": "app.kubernetes.io/name=catalog", "fail": "CrashLoopBackOff"})
+    stage.cluster.kubelets("PUT", "/settings/broken", {"namespace": NAMESPACE, "selector": "app.kubernetes.io/name=catalog", "fail": "CrashLoopBackOff"})
     print("\nNow all three get a new image, and that of catalog does not start:  %s\n" % LEGEND)
     timeline, watcher = change_all(stage, "2.0.0")
     picture = Picture(timeline, watcher)
@@ -168,7 +168,7 @@ def play_failure(stage):
     picture.say("Degraded: " + condition(stage.client, "Degraded")["message"])
     if sum(track.state == "waits" for track in timeline.tracks.values()) == 0:
         raise Failed("nobody may be let go behind one that has failed")
-    stage.tell_kubelets("DELETE", "/settings/broken")
+    stage.cluster.kubelets("DELETE", "/settings/broken")
     picture.say("somebody mends what catalog needs, and its Pods start")
     picture.finish()
     print("Nothing was lost: those behind catalog waited until it was whole.")

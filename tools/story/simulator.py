@@ -16,14 +16,11 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
 from control_plane import api, build  # noqa: E402
+from story.access import Failed  # noqa: E402
 from story.certificate import make_certificate  # noqa: E402
 
 TOKEN = "admin"
 START_S = 60
-
-
-class Problem(Exception):
-    pass
 
 
 def find_kubectl():
@@ -56,7 +53,7 @@ class Simulator:
         if not line:
             process.kill()
             process.wait()
-            raise Problem("slipway-sim does not start:\n" + log.read_text())
+            raise Failed("slipway-sim does not start:\n" + log.read_text())
         (folder / "state.json").write_text(json.dumps(dict(json.loads(line), pid=process.pid)))
         found = Simulator(folder)
         found.process = process

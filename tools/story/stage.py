@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a story is played: a cluster, real or simulated, with slipway on it."""
 
-import base64
-import json
 import os
 import pathlib
 import signal
@@ -16,18 +14,15 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
 sys.path.insert(0, str(TOP / "tools"))
 
-from control_plane.instance import Instance, service_account_token  # noqa: E402
+from control_plane.instance import Instance  # noqa: E402
 from control_plane.ports import free_port  # noqa: E402
+from story.access import Access, Failed  # noqa: E402
 from story.certificate import make_certificate  # noqa: E402
-from story.simulator import Problem, Simulator  # noqa: E402
+from story.simulator import Simulator  # noqa: E402
 
 NAMESPACE = "shop"
 WEBHOOK_PATH = "/mutate-apps-v1-deployment"
 MODULES = ("coordination", "pausing", "events")
-
-
-class Failed(Exception):
-    pass
 
 
 class Step:
@@ -68,25 +63,15 @@ def until(condition, what, timeout_s=60):
 # ---- clusters ----
 
 class Stage:
-    """What both kinds of cluster have in common; `at` is the instance or the simulator."""
+    """What both kinds of cluster have in common; `cluster` is the access to it, from start() on."""
 
     def __init__(self, folder):
         self.folder = folder
         self.slipways = []
 
-    def kubectl(self, *args, stdin=None):
-        env = self.at.environment()
-        done = subprocess.run([env.get("SLIPWAY_KUBECTL", "kubectl"), *args], env=dict(os.environ, **env), input=stdin,
-                              text=True, capture_output=True)
-        if done.returncode:
-            raise Failed("kubectl %s: %s" % (" ".join(args), done.stderr.strip()))
-        return done.stdout
-
-    def install(self):
-        for manifest in sorted((TOP / "manifests" / "crds").glob("*.yaml")):
-            self.kubectl("apply", "-f", str(manifest), "--validate=false")
-        self.kubectl("apply", "-f", str(TOP / "manifests" / "rbac.yaml"), "--validate=false")
-        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    @property
+    def client(self):
+        return self.cluster.api
 
     def start_slipway(self, name="slipway", **options):
         self.slipways.append(Slipway(self, name, **options))
@@ -94,27 +79,11 @@ class Stage:
 
     def register_webhook(self, slipway):
         """The API server asks this process before it stores a Deployment of the story."""
-        self.kubectl("apply", "--validate=false", "-f", "-", stdin=json.dumps({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": slipway.name},
-            "webhooks": [{
-                "name": "deployments.slipway.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-                "reinvocationPolicy": "IfNeeded", "failurePolicy": "Fail", "timeoutSeconds": 3,
-                "clientConfig": {"url": "https://127.0.0.1:%d%s" % (slipway.webhook_port, WEBHOOK_PATH),
-                                 "caBundle": base64.b64encode(slipway.ca_pem).decode()},
-                "namespaceSelector": {"matchLabels": {"slipway.dev/sample": "shop"}},
-                "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"],
-                           "operations": ["CREATE", "UPDATE"], "scope": "Namespaced"}],
-            }],
-        }))
+        self.cluster.register_webhook(slipway.name, {"slipway.dev/sample": "shop"},
+                                      "https://127.0.0.1:%d%s" % (slipway.webhook_port, WEBHOOK_PATH), slipway.ca_pem)
 
     def unregister_webhook(self, slipway):
-        self.kubectl("delete", "mutatingwebhookconfiguration", slipway.name)
-
-    def tell_kubelets(self, method, path, body=None):
-        request = urllib.request.Request(self.at.kubelets_url + path, method=method, data=None if body is None else json.dumps(body).encode(),
-                                         headers={"Content-Type": "application/json"})
-        urllib.request.urlopen(request, timeout=10).close()
+        self.cluster.unregister_webhook(slipway.name)
 
     def stop_slipways(self):
         for slipway in self.slipways:
@@ -124,12 +93,14 @@ class Stage:
 class SimulatedStage(Stage):
     what = "slipway-sim, the simulated cluster"
 
+    def __init__(self, folder, *options):
+        """options: more arguments of slipway-sim."""
+        super().__init__(folder)
+        self.options = options
+
     def start(self):
-        try:
-            self.at = Simulator.start(self.folder / "sim", BUILD / "tools" / "sim" / "slipway-sim")
-        except Problem as problem:
-            raise Failed(str(problem)) from None
-        self.client = self.at.client()
+        self.at = Simulator.start(self.folder / "sim", BUILD / "tools" / "sim" / "slipway-sim", *self.options)
+        self.cluster = Access(self.at)
 
     def stop(self):
         self.stop_slipways()
@@ -144,7 +115,7 @@ class RealStage(Stage):
         run("tools/control-plane", "up", "--dir", self.plane)
         self.at = Instance(str(self.plane))
         self.at.load()
-        self.client = self.at.client()
+        self.cluster = Access(self.at)
 
     def stop(self):
         self.stop_slipways()
@@ -161,8 +132,7 @@ class Slipway:
         self.folder = stage.folder / name
         self.health_port, self.webhook_port = free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
-        token = service_account_token(stage.client, "kube-system", "slipway", 3600)
-        (self.folder / "kubeconfig").write_text(stage.at.kubeconfig({"token": token}, namespace="kube-system"))
+        (self.folder / "kubeconfig").write_text(stage.cluster.kubeconfig("kube-system"))
         (self.folder / "slipway.yaml").write_text("modules: [%s]\n" % ", ".join(MODULES))
         self.log = self.folder / "log"
         with open(self.log, "wb") as log:

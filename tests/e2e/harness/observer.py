@@ -237,7 +237,11 @@ class Observer:
 
     def check(self):
         self.judge_now()
-        assert not self.violations, "\n".join(self.violations)
+        assert not self.violations, self.broken_promises()
+
+    def broken_promises(self):
+        """A text that ./tools/test knows: a scenario that fails with it is not tried again."""
+        return "\n".join("PROMISE BROKEN: " + text for text in self.violations)
 
     def stop(self):
         """Judges what has happened; afterwards nothing is read any more."""

@@ -74,7 +74,7 @@ class Scene:
 
     def webhook_of(self, process, failure_policy="Fail"):
         """From now on the API server asks this process."""
-        self.cluster.register_webhook("slipway-" + self.namespace, self.namespace, process.webhook_url, process.ca_pem, failure_policy)
+        self.cluster.register_webhook("slipway-" + self.namespace, {"slipway.test/namespace": self.namespace}, process.webhook_url, process.ca_pem, failure_policy)
         self._webhook_probe = (process, failure_policy)
         self.until_asked(process)
 
@@ -286,5 +286,5 @@ class Scene:
         self.observer.stop()
         self.no_webhook()
         self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
-        problems += self.observer.violations
+        problems += [self.observer.broken_promises()] if self.observer.violations else []
         assert not problems, "\n\n".join(problems)

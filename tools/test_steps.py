@@ -134,7 +134,7 @@ class Report:
 def run_pytest(log, name, *args, env=None):
     path = LOGS / (name + ".xml")
     path.unlink(missing_ok=True)
-    code = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", path, "-o", "junit_family=xunit1",
+    code = log.run(PYTHON, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", TOP, "--junitxml", path, "-o", "junit_family=xunit1",
                    *args, env=env, allow_failure=True)
     return Report(path, code)
 
@@ -195,8 +195,8 @@ def step_kubernetes(log):
     log.run("tools/control-plane", "build")
 
 
-def step_bench(log):
-    return pytest(log, "tests/bench")
+def step_tools(log):
+    return pytest(log, "tests/bench", "tests/tools")
 
 
 def step_control_plane(log):
@@ -251,7 +251,7 @@ STEPS = {step.name: step for step in (
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
     Step("scale", step_scale, 1, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
-    Step("bench", step_bench, 1, ["packages"], "what the benchmarks read out of traces; no figures"),
+    Step("tools", step_tools, 1, ["packages"], "parts of tools/bench and of this command; no figures"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
     Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),
 )}

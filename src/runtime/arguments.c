@@ -15,6 +15,7 @@
 enum group {
     WHERE,
     LISTEN,
+    CLIENT,
     REPLICAS,
     TALK,
     INSTEAD,
@@ -22,8 +23,11 @@ enum group {
 };
 
 static const char *const group_titles[] = {
-    [WHERE] = "Where things are",     [LISTEN] = "What it listens on (\"0\": not at all)",
-    [REPLICAS] = "Several replicas",  [TALK] = "What it says",
+    [WHERE] = "Where things are",
+    [LISTEN] = "What it listens on (\"0\": not at all)",
+    [CLIENT] = "How much it asks of the API server",
+    [REPLICAS] = "Several replicas",
+    [TALK] = "What it says",
     [INSTEAD] = "Instead of running",
 };
 
@@ -82,6 +86,18 @@ static const struct flag {
                                  "metrics.bindAddress",
                                  ":7712",
                                  {"/metrics, for Prometheus"}},
+    [SW_FLAG_KUBE_API_QPS] = {"kube-api-qps",
+                              "NUMBER",
+                              CLIENT,
+                              "client.qps",
+                              "50",
+                              {"requests a second; those for the Lease do not count"}},
+    [SW_FLAG_KUBE_API_BURST] = {"kube-api-burst",
+                                "NUMBER",
+                                CLIENT,
+                                "client.burst",
+                                "100",
+                                {"so many at once after a pause"}},
     [SW_FLAG_LEADER_ELECT] = {"leader-elect",
                               NULL,
                               REPLICAS,
@@ -135,6 +151,8 @@ static bool is_for_release_all(size_t flag)
     case SW_FLAG_CONFIG:
     case SW_FLAG_KUBECONFIG:
     case SW_FLAG_NAMESPACE:
+    case SW_FLAG_KUBE_API_QPS:
+    case SW_FLAG_KUBE_API_BURST:
     case SW_FLAG_LOG_LEVEL:
     case SW_FLAG_LOG_FORMAT:
     case SW_FLAG_DRY_RUN:

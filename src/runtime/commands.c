@@ -135,7 +135,11 @@ static int begin_release(struct release *r, const struct sw_settings *settings, 
                                       &r->transport, error);
     if (code)
         return code;
-    struct sw_client_options client = {.path_prefix = sw_credentials_server(r->credentials)->path};
+    struct sw_client_options client = {
+        .requests_per_second = settings->kube_api_qps,
+        .burst = settings->kube_api_burst,
+        .path_prefix = sw_credentials_server(r->credentials)->path,
+    };
     r->client = sw_client_new(r->loop, r->transport, &client, r->metrics, &r->log);
     sw_release_all(r->loop, r->client, &options, &r->out, on_released, r);
     return 0;

@@ -21,7 +21,12 @@ struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport
                             const struct sw_log *log)
 {
     struct sw_core *core = SW_NEW(struct sw_core);
-    struct sw_client_options client = {.path_prefix = options->path_prefix, .host = options->host};
+    struct sw_client_options client = {
+        .requests_per_second = options->requests_per_second,
+        .burst = options->burst,
+        .path_prefix = options->path_prefix,
+        .host = options->host,
+    };
 
     core->loop = loop;
     core->metrics = metrics;

@@ -39,6 +39,7 @@ struct sw_transport;
 struct sw_core_options {
     const char *path_prefix;              /* of the API server's URL; NULL: none */
     const char *host;                     /* of the API server, for metrics; NULL: "" */
+    unsigned requests_per_second, burst;  /* to the API server; 0: as sw_client_options */
     const char *namespace_;               /* what is watched; NULL: all */
     const char *username;                 /* NULL: sw_core_set_username comes */
     const struct sw_lease_options *lease; /* NULL: leads without an election */

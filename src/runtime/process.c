@@ -321,6 +321,8 @@ static void make_core(struct process *p)
     struct sw_core_options options = {
         .host = sw_credentials_server(p->credentials)->host,
         .path_prefix = sw_credentials_server(p->credentials)->path,
+        .requests_per_second = s->kube_api_qps,
+        .burst = s->kube_api_burst,
         .namespace_ = s->namespace_,
         .lease = s->leader_elect ? &lease : NULL,
         .checks_permissions = true,

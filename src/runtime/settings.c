@@ -6,6 +6,7 @@
 
 #include <cyaml/cyaml.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <slipway/config.h>
@@ -34,6 +35,9 @@ struct sw_settings_file {
         char *cert_dir;
     } webhook;
     struct listener health_probe, metrics;
+    struct client_limits {
+        unsigned qps, burst; /* 0: not given */
+    } client;
     struct leader_election {
         bool is_enabled;
         char *id;
@@ -46,6 +50,8 @@ struct sw_settings_file {
     } log;
     int64_t stop_delay_ms;
 };
+
+#define MOST_REQUESTS 100000
 
 #define OPTIONAL_TEXT (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
 #define TEXT(key, structure, member) \
@@ -66,6 +72,12 @@ static const cyaml_schema_field_t webhook_fields[] = {
 
 static const cyaml_schema_field_t listener_fields[] = {
     TEXT("bindAddress", struct listener, bind_address),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t client_fields[] = {
+    SW_CONFIG_INT("qps", CYAML_FLAG_OPTIONAL, struct client_limits, qps, 1, MOST_REQUESTS, 0),
+    SW_CONFIG_INT("burst", CYAML_FLAG_OPTIONAL, struct client_limits, burst, 1, MOST_REQUESTS, 0),
     CYAML_FIELD_END,
 };
 
@@ -114,6 +126,8 @@ static const cyaml_schema_field_t fields[] = {
                         listener_fields),
     CYAML_FIELD_MAPPING("metrics", CYAML_FLAG_OPTIONAL, struct sw_settings_file, metrics,
                         listener_fields),
+    CYAML_FIELD_MAPPING("client", CYAML_FLAG_OPTIONAL, struct sw_settings_file, client,
+                        client_fields),
     CYAML_FIELD_MAPPING("leaderElection", CYAML_FLAG_OPTIONAL, struct sw_settings_file,
                         leader_election, leader_election_fields),
     CYAML_FIELD_MAPPING("log", CYAML_FLAG_OPTIONAL, struct sw_settings_file, log, log_fields),
@@ -166,6 +180,37 @@ static int choose_log(const struct sw_arguments *arguments, const struct sw_sett
         return sw_error_set(error, -EINVAL, "--log-format: expected json or console, got \"%s\"",
                             format);
     return 0;
+}
+
+static int choose_number(const struct sw_arguments *arguments, enum sw_flag flag, unsigned key,
+                         unsigned *ret_number, struct sw_error *error)
+{
+    const char *text = arguments->values[flag];
+
+    *ret_number = key;
+    if (!text && key)
+        return 0;
+    if (!text)
+        text = sw_flag_default(flag);
+    char *end = NULL;
+    unsigned long number = strspn(text, "0123456789") ? strtoul(text, &end, 10) : 0;
+    if (number < 1 || number > MOST_REQUESTS || *end)
+        return sw_error_set(error, -EINVAL, "%s: expected a number from 1 to %d, got \"%s\"",
+                            sw_flag_name(flag), MOST_REQUESTS, text);
+    *ret_number = (unsigned)number;
+    return 0;
+}
+
+static int choose_client(const struct sw_arguments *arguments, const struct sw_settings_file *file,
+                         struct sw_settings *s, struct sw_error *error)
+{
+    int code =
+        choose_number(arguments, SW_FLAG_KUBE_API_QPS, file->client.qps, &s->kube_api_qps, error);
+
+    if (!code)
+        code = choose_number(arguments, SW_FLAG_KUBE_API_BURST, file->client.burst,
+                             &s->kube_api_burst, error);
+    return code;
 }
 
 static void choose_leader_election(const struct sw_arguments *arguments,
@@ -290,6 +335,8 @@ int sw_settings_load(const struct sw_arguments *arguments, struct sw_settings *r
         return code;
     choose_all(arguments, s.file, &s);
     code = choose_log(arguments, s.file, &s, error);
+    if (!code)
+        code = choose_client(arguments, s.file, &s, error);
     if (!code)
         code = check(arguments, &s, error);
     if (code)

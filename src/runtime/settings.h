@@ -8,6 +8,9 @@
  *     webhook:
  *       bindAddress: ":9443"
  *       certDir: /etc/slipway/tls
+ *     client:
+ *       qps: 50
+ *       burst: 100
  *     leaderElection:
  *       enabled: true
  */
@@ -36,6 +39,8 @@ struct sw_settings {
     const char *webhook_cert_dir;
     const char *health_address;
     const char *metrics_address;
+    unsigned kube_api_qps; /* requests a second, at most */
+    unsigned kube_api_burst;
     bool leader_elect;
     const char *leader_election_id;
     const char *leader_election_namespace; /* NULL: our own */

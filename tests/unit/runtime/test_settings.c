@@ -13,7 +13,7 @@
 
 #include "../test.h"
 
-#define ARGUMENTS_MAX 16
+#define ARGUMENTS_MAX 24
 
 /* words: separated by spaces. */
 static int parse(const char *words, struct sw_arguments *arguments, struct sw_error *error)
@@ -24,7 +24,8 @@ static int parse(const char *words, struct sw_arguments *arguments, struct sw_er
 
     *error = (struct sw_error){0};
     snprintf(text, sizeof(text), "%s", words);
-    for (char *at = text; *at && argc < ARGUMENTS_MAX;) {
+    for (char *at = text; *at;) {
+        assert_true(argc < ARGUMENTS_MAX);
         size_t len = strcspn(at, " ");
         argv[argc++] = at;
         at += len;
@@ -148,6 +149,8 @@ TEST(have_defaults)
     assert_int_equal(s->lease_duration_ms, 15000);
     assert_int_equal(s->renew_deadline_ms, 10000);
     assert_int_equal(s->retry_period_ms, 2000);
+    assert_int_equal(s->kube_api_qps, 50);
+    assert_int_equal(s->kube_api_burst, 100);
     assert_int_equal(s->log_level, SW_LEVEL_INFO);
     assert_false(s->has_log_format);
     assert_false(s->has_stop_delay);
@@ -163,6 +166,7 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "  certDir: /certs\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
                                 "metrics: {bindAddress: \":3\"}\n"
+                                "client: {qps: 400, burst: 800}\n"
                                 "leaderElection:\n"
                                 "  enabled: true\n"
                                 "  id: other\n"
@@ -189,6 +193,8 @@ TEST(come_from_the_file)
     assert_string_equal(s->webhook_cert_dir, "/certs");
     assert_string_equal(s->health_address, ":2");
     assert_string_equal(s->metrics_address, ":3");
+    assert_int_equal(s->kube_api_qps, 400);
+    assert_int_equal(s->kube_api_burst, 800);
     assert_true(s->leader_elect);
     assert_string_equal(s->leader_election_id, "other");
     assert_string_equal(s->leader_election_namespace, "system");
@@ -213,7 +219,7 @@ TEST(give_way_to_flags)
     assert_int_equal(load(&c, every_key,
                           "--kubeconfig /k2 --namespace n2 --webhook-bind-address :11 "
                           "--metrics-bind-address 0 --leader-elect=false --log-level error "
-                          "--log-format json"),
+                          "--log-format json --kube-api-qps 7 --kube-api-burst=9"),
                      0);
     assert_string_equal(c.settings.kubeconfig, "/k2");
     assert_string_equal(c.settings.namespace_, "n2");
@@ -222,6 +228,8 @@ TEST(give_way_to_flags)
     assert_false(c.settings.leader_elect);
     assert_int_equal(c.settings.log_level, SW_LEVEL_ERROR);
     assert_int_equal(c.settings.log_format, SW_LOG_JSON);
+    assert_int_equal(c.settings.kube_api_qps, 7);
+    assert_int_equal(c.settings.kube_api_burst, 9);
     done(&c);
 }
 
@@ -267,6 +275,11 @@ TEST(say_where_a_mistake_is)
     expect_mistake("", "--log-level loud",
                    "--log-level: expected debug, info, warn or error, got \"loud\"");
     expect_mistake("", "--log-format xml", "--log-format: expected json or console, got \"xml\"");
+    expect_mistake("client:\n  qps: 0\n", "", "slipway.yaml:2: client.qps: ");
+    expect_mistake("", "--kube-api-qps 0",
+                   "--kube-api-qps: expected a number from 1 to 100000, got \"0\"");
+    expect_mistake("", "--kube-api-burst 5x", "--kube-api-burst: expected a number ");
+    expect_mistake("", "--kube-api-burst 99999999999999999999", "--kube-api-burst: expected ");
     expect_mistake("modules: []\n", "", "slipway.yaml:1: modules: ");
     expect_mistake(NULL, "", "slipway.yaml");
 }

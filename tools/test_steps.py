@@ -163,6 +163,7 @@ SANITIZE_ENV = {
 }
 SANITIZED = dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize"))
 SCALE = "tests/e2e/test_scale.py"
+MEMORY = "tests/e2e/test_memory.py"
 MOST_AGAIN = 4  # where more fail, it is not the machine
 NEVER_AGAIN = re.compile("PROMISE BROKEN|Sanitizer|runtime error:")
 
@@ -208,11 +209,11 @@ def step_kube(log):
 
 
 def step_e2e(log):
-    return pytest(log, "tests/e2e", "--ignore=" + SCALE, env=SANITIZED, workers=4)
+    return pytest(log, "tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY, env=SANITIZED, workers=4)
 
 
 def step_sim(log):
-    return pytest(log, "tests/e2e", "--ignore=" + SCALE, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=4)
+    return pytest(log, "tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=4)
 
 
 def step_kubectl(log):
@@ -221,6 +222,12 @@ def step_kubectl(log):
 
 def step_scale(log):
     return pytest(log, SCALE, env=dict(SANITIZED, SLIPWAY_E2E_DIR=str(TOP / "build" / "e2e" / "scale")))
+
+
+def step_memory(log):
+    """Not sanitized: that is another memory."""
+    return pytest(log, MEMORY, env={"SLIPWAY_BUILD": str(TOP / "build"), "SLIPWAY_E2E_CLUSTER": "sim",
+                                    "SLIPWAY_E2E_DIR": str(TOP / "build" / "e2e" / "memory")})
 
 
 def step_debian13(log):
@@ -252,6 +259,7 @@ STEPS = {step.name: step for step in (
     Step("scale", step_scale, 1, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
     Step("tools", step_tools, 1, ["packages"], "parts of tools/bench and of this command; no figures"),
+    Step("memory", step_memory, 1, ["build", "kubernetes"], "resident memory over rollouts, relists, reconnects"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
     Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),
 )}

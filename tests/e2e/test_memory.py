@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory over a long time: a process as it is installed, not a sanitized one. ./tools/test memory runs it.
+
+What a cluster does in days happens in a minute or two: rollouts one after the other, kinds listed again because their
+versions were compacted away, connections cut, and objects with names that were never seen before.
+"""
+
+import os
+
+import pytest
+
+from harness.scene import COORDINATION_PATH
+from harness.slipway import resident_kib
+from harness.wait import in_parallel, until
+
+GROUPS = ["g%d" % number for number in range(8)]
+NAMES = {group: ["%s-%s" % (group, side) for side in "abc"] for group in GROUPS}
+ROUNDS = 24
+
+pytestmark = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") != "sim", reason="only on slipway-sim: a real control plane would take an hour")
+
+
+def coordinate(scene, group, **spec):
+    return scene.api.post(COORDINATION_PATH % scene.namespace, {
+        "apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination", "metadata": {"name": group},
+        "spec": dict({"labelSelector": {"matchLabels": {"group": group}}}, **spec)})
+
+
+def come_and_go(scene, number):
+    """A coordination, a Deployment and a label that nobody has seen before and nobody will again."""
+    name = "guest-%d" % number
+    coordinate(scene, name)
+    scene.create(name, labels={"group": name, "guest": name})
+    until(lambda: scene.status(name).get("selected") == 1, "%s is selected" % name)
+    scene.delete(name)
+    scene.delete_coordination(name)
+
+
+def trouble(scene, proxy, number):
+    """Every third round as it is; in the others every connection is cut, and in one of two all is to be listed again."""
+    if number % 3 == 1:
+        proxy.cut_now()
+    if number % 3 == 2:
+        scene.cluster.compact()
+        proxy.cut_now()
+
+
+def test_rollouts_relists_and_reconnects_leave_memory_flat(scene):
+    slipway, proxy = scene.slipway_behind_proxy(settings="client: {qps: 1000, burst: 1000}\n")
+    scene.cluster.pods_take(scene.namespace, start="10ms", stop="0ms")
+    for group in GROUPS:
+        coordinate(scene, group)
+    until(lambda: all(scene.status(group).get("observedGeneration") for group in GROUPS), "all coordinations are seen")
+    names = sum(NAMES.values(), [])
+    in_parallel(lambda name: scene.create(name, replicas=1, labels={"group": name.partition("-")[0]}), names)
+    scene.until_runs(*names, version="1")
+    resident = []
+    for number in range(ROUNDS):
+        version = "r%d" % number
+        in_parallel(lambda name, version=version: scene.update_in_the_end(name, version=version), names)
+        trouble(scene, proxy, number)
+        come_and_go(scene, number)
+        scene.until_runs(*names, version=version)
+        resident.append(resident_kib(slipway.process))
+    third = ROUNDS // 3
+    before, after = max(resident[third:2 * third]), max(resident[2 * third:])
+    lists = slipway.metric("slipway_lists_total")
+    print("resident: %s KiB; %d lists" % (" ".join(map(str, resident)), lists))
+    assert lists >= third, "what was compacted away is listed again"
+    # A page here or there is the allocator's; 192 rollouts of which each kept half a KiB would be found.
+    assert after <= before + 96, "it grows: %s KiB" % resident

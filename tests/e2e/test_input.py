@@ -12,7 +12,7 @@ import pytest
 from harness import observer as look
 from harness.cluster import only_real
 from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH, deployment
-from harness.slipway import BUILD
+from harness.slipway import BUILD, Slipway
 from harness.wait import until
 
 JSON = {"Content-Type": "application/json"}
@@ -78,7 +78,8 @@ def test_missing_permissions_are_named_in_one_message_at_the_start(scene):
     kubectl("create", "serviceaccount", "poor")
     kubectl("create", "role", "poor", "--verb=list,watch", "--resource=deployments.apps")
     kubectl("create", "rolebinding", "poor", "--role=poor", "--serviceaccount=%s:poor" % scene.namespace)
-    slipway = scene.slipway(start=False, webhook=False, leader_elect=True, token=scene.cluster.token(scene.namespace, "poor"))
+    slipway = Slipway(scene.cluster, scene.namespace, scene.folder, leader_elect=True, token=scene.cluster.token(scene.namespace, "poor"))
+    scene.processes.append(slipway)
     slipway.start(wait=False)
 
     def said():
@@ -94,6 +95,7 @@ def test_missing_permissions_are_named_in_one_message_at_the_start(scene):
         "deploymentcoordinations/status.apps.containerinfra.nl": {"patch"}, "events": {"create", "patch"},
         "leases.coordination.k8s.io": {"create", "get", "update"}}
     kubectl("create", "rolebinding", "rich", "--clusterrole=slipway", "--serviceaccount=%s:poor" % scene.namespace)
+    scene.let_lead((scene.namespace, "poor"), "slipway")
     slipway.wait_ready()
     scene.webhook_of(slipway)
     scene.group("a", "b", replicas=1)

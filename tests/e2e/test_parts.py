@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the control plane that are missing for a while, or have forgotten: on a cluster of their own."""
+"""Parts of the control plane that are missing for a while, or have forgotten, and a slipway for all namespaces: on a cluster
+of their own."""
 
 import signal
 
 from harness import observer as look
+from harness.scene import Scene
 from harness.wait import stays, until
 
 CRD = "deploymentcoordinations.apps.containerinfra.nl"
@@ -97,3 +99,29 @@ def test_a_controller_manager_that_stands_still_during_a_hand_over(own_scene):
     scene.until_runs("a", version="3")
     scene.until_ready()
     assert sorted(scene.observer.turns()[-4:]) == ["a", "a", "b", "c"]
+
+
+def test_a_slipway_for_all_namespaces_keeps_groups_of_the_same_names_apart(own_scene, tmp_path):
+    """As it is installed: without --namespace. A coordination and Deployments of the same names stand in two of them."""
+    scene, other = own_scene, Scene(own_scene.cluster, own_scene.namespace + "-other", tmp_path / "other")
+    slipway = scene.slipway(everywhere=True)
+    try:
+        other.webhook_of(slipway)
+        for each in (scene, other):
+            each.group("a", "b", replicas=1)
+        for each in (scene, other):
+            each.roll_and_stall("a", "b")
+        for each in (scene, other):
+            assert look.is_rolling(each.get("a")) and each.is_held("b"), "each namespace has its own turn"
+        other.delete_coordination()
+        until(lambda: other.api.get("/apis/apps.containerinfra.nl/v1/deploymentcoordinations")["items"][0]["metadata"]["namespace"] == scene.namespace,
+              "the other's coordination is gone")
+        other.let_pods_go()
+        other.until_runs("a", "b")
+        until(lambda: nothing_of_ours(other, "a") and nothing_of_ours(other, "b"), "what nobody coordinates any more is free")
+        assert look.is_rolling(scene.get("a")) and scene.is_held("b"), "those of the same names are none of its business"
+        scene.let_pods_go()
+        scene.until_runs("a", "b")
+        scene.until_ready()
+    finally:
+        other.close()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ./tools/run plays by default; the same stories on the real control plane are a matter of --real."""
+"""What ./tools/run plays."""
 
+import re
+import signal
 import subprocess
 
 import pytest
@@ -20,6 +22,29 @@ def run(*arguments):
 def test_a_story_ends_well(story, told):
     done = run(story)
     assert done.returncode == 0 and told in done.stdout, done.stdout + done.stderr
+
+
+def test_the_story_on_a_real_control_plane_ends_well():
+    done = run("--real")
+    assert done.returncode == 0 and "At most 1 rolled at a time" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_is_kept_can_be_used_until_it_is_interrupted():
+    """With the commands that are printed. The leader's story kills the first slipway: that alone does not end it."""
+    process = subprocess.Popen([TOP / "tools" / "run", "leader", "--keep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    said = ""
+    for line in process.stdout:
+        said += line
+        if line.startswith("slipway's log:"):
+            break
+    kubeconfig, command = re.search(r"export KUBECONFIG=(\S+)\n  (.* get deployments,deploymentcoordinations)\n", said).groups()
+    listed = subprocess.run(command, shell=True, env={"KUBECONFIG": kubeconfig}, capture_output=True, text=True, timeout=60)
+    assert listed.returncode == 0 and "deployment.apps/cart" in listed.stdout, said + listed.stderr
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 0 and "stop and remove everything" in rest
+    assert subprocess.run(command, shell=True, env={"KUBECONFIG": kubeconfig}, capture_output=True, timeout=60).returncode != 0, "nothing is left"
 
 
 def test_what_there_is_to_play():

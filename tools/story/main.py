@@ -2,6 +2,7 @@
 """./tools/run: brings up a cluster, starts slipway on it and plays a story."""
 
 import argparse
+import contextlib
 import pathlib
 import shutil
 import subprocess
@@ -64,11 +65,11 @@ def prepare(is_real):
 def keep(stage):
     env = stage.at.environment()
     print(TRY_NEXT % {"kubeconfig": env["KUBECONFIG"], "kubectl": env.get("SLIPWAY_KUBECTL", "kubectl"), "namespace": NAMESPACE,
-                      "log": stage.slipways[0].log})
-    try:
-        stage.slipways[0].process.wait()
-    except KeyboardInterrupt:
-        print()
+                      "log": " and ".join(str(slipway.log) for slipway in stage.slipways)})
+    with contextlib.suppress(KeyboardInterrupt):
+        for slipway in stage.slipways:
+            slipway.process.wait()  # one that the story has killed is no reason to end
+    print()
 
 
 def play(stage, story, is_kept):
@@ -94,7 +95,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("story", nargs="?", default="shop", metavar="STORY", help="one of those above (shop)")
     parser.add_argument("--real", action="store_true", help="on a real control plane")
-    parser.add_argument("--keep", action="store_true", help="leave it up afterwards, and say what to try")
+    parser.add_argument("--keep", action="store_true", help="leave it up until Ctrl-C, and say what to try")
     parser.add_argument("--list", action="store_true", help="print the stories")
     args = parser.parse_args()
     if args.list:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(TOP / "tools"))
 
 from control_plane import api  # noqa: E402
 from control_plane.instance import Instance  # noqa: E402
-from story.access import Access  # noqa: E402
+from story.access import SERVICE_ACCOUNT, Access  # noqa: E402
 from story.simulator import Simulator  # noqa: E402
 
 
@@ -125,4 +125,4 @@ def only_real(why):
 
 KINDS = {cluster.kind: cluster for cluster in (RealCluster, SimulatedCluster)}
 
-__all__ = ["KINDS", "RealCluster", "SimulatedCluster", "api", "only_real"]
+__all__ = ["KINDS", "SERVICE_ACCOUNT", "RealCluster", "SimulatedCluster", "api", "only_real"]

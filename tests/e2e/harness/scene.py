@@ -5,13 +5,14 @@ import datetime
 import json
 
 from . import observer as look
-from .cluster import api
+from .cluster import SERVICE_ACCOUNT, api
 from .fault_proxy import FaultProxy
 from .observer import Observer
 from .slipway import Slipway
 from .wait import until
 
 COORDINATION_PATH = "/apis/apps.containerinfra.nl/v1/namespaces/%s/deploymentcoordinations"
+RBAC = "rbac.authorization.k8s.io/v1"
 DEPLOYMENT_PATH = "/apis/apps/v1/namespaces/%s/deployments"
 
 
@@ -58,6 +59,8 @@ class Scene:
     # ---- slipway ----
 
     def slipway(self, name="slipway", start=True, webhook=True, failure_policy="Fail", **options):
+        if options.get("leader_elect"):
+            self.let_lead(SERVICE_ACCOUNT, options.get("lease_id") or "slipway")
         process = Slipway(self.cluster, self.namespace, self.folder, name, **options)
         self.processes.append(process)
         if start:
@@ -71,6 +74,17 @@ class Scene:
         proxy = FaultProxy(self.cluster, self.folder / (name + "-proxy"))
         self.proxies.append(proxy)
         return self.slipway(name, server=proxy.url, ca_file=proxy.ca_file, **options), proxy
+
+    def let_lead(self, account, lease):
+        """As manifests/rbac.yaml lets it in kube-system; in a scenario the Lease is in the scenario's namespace."""
+        name = "lead-%s-%s" % (account[1], lease)
+        rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+                 {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease], "verbs": ["get", "update"]}]
+        self.cluster.apply({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name, "namespace": self.namespace}, "rules": rules},
+            {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": name, "namespace": self.namespace},
+             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+             "subjects": [{"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}]}]})
 
     def webhook_of(self, process, failure_policy="Fail"):
         """From now on the API server asks this process."""

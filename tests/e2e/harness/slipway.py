@@ -17,10 +17,10 @@ BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
 
 class Slipway:
     """One process. `server` and `ca_file` put a proxy between it and the API server; `token` is another user's than that of
-    the role, `clock` a WallClock."""
+    the role, `clock` a WallClock. `everywhere`: it looks at all namespaces, not at this one only."""
 
     def __init__(self, cluster, namespace, folder, name="slipway", server=None, ca_file=None, leader_elect=False,
-                 config=None, lease_id=None, token=None, clock=None, settings=""):
+                 config=None, lease_id=None, token=None, clock=None, settings="", everywhere=False):
         self.cluster, self.namespace, self.name = cluster, namespace, name
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir(parents=True)
@@ -34,7 +34,7 @@ class Slipway:
             (self.folder / "modules.d" / (module + ".yaml")).write_text(text)
         self.argv = [
             str(BUILD / "slipway"), "--config", str(self.folder / "slipway.yaml"), "--kubeconfig", str(self.folder / "kubeconfig"),
-            "--namespace", namespace, "--log-format", "json", "--log-level", "debug",
+            *([] if everywhere else ["--namespace", namespace]), "--log-format", "json", "--log-level", "debug",
             "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port, "--webhook-cert-dir", str(self.folder / "certs"),
             "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
             "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port,

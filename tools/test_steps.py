@@ -82,14 +82,15 @@ def has_tests(folder):
 CCACHE = {"CCACHE_BASEDIR": str(TOP), "CCACHE_NOHASHDIR": "1"}
 
 
-def meson_build(log, folder, *options, cc="gcc"):
+def meson_build(log, folder, *options, cc="gcc", targets=()):
+    """targets: these only; otherwise all there is, tests too."""
     env = dict(CCACHE, CC="ccache " + cc)
     if not (TOP / folder / "build.ninja").exists():
         shutil.rmtree(TOP / folder / "meson-private", ignore_errors=True)
         log.run("meson", "setup", folder, *options, env=env)
-    elif not has_tests(folder):
+    elif not targets and not has_tests(folder):
         log.run("meson", "configure", folder, "-Dtests=enabled")
-    log.run("ninja", "-C", folder, env=env)
+    log.run("ninja", "-C", folder, *targets, env=env)
 
 
 def meson_tests(log, folder, env=None):
@@ -184,6 +185,14 @@ def step_unit(log):
     return meson_tests(log, "build")
 
 
+def step_builtin(log):
+    """One executable without shared objects, as a static image has it."""
+    meson_build(log, "build-builtin", "-Dbuiltin_modules=coordination,pausing,events", "-Dtests=disabled", targets=["slipway"])
+    log.run("tests/unit/runtime/command_line.py", TOP / "build-builtin" / "slipway")
+    if list((TOP / "build-builtin" / "modules").glob("**/*.so")):
+        raise Failed("a module that is built in is a shared object as well")
+
+
 def step_sanitized(log):
     meson_build(log, "build-sanitize", "-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized", cc="clang")
 
@@ -257,6 +266,7 @@ STEPS = {step.name: step for step in (
     Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
     Step("scale", step_scale, 1, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
+    Step("builtin", step_builtin, 1, ["packages"], "the modules linked in instead of loaded"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
     Step("tools", step_tools, 1, ["packages"], "parts of tools/bench and of this command; no figures"),
     Step("memory", step_memory, 1, ["build", "kubernetes"], "resident memory over rollouts, relists, reconnects"),

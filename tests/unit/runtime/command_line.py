@@ -7,6 +7,8 @@
 
 import os
 import pathlib
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +16,7 @@ import sys
 import tempfile
 
 SLIPWAY = sys.argv[1]
+SAMPLE = pathlib.Path(__file__).resolve().parents[3] / "manifests" / "samples" / "configuration"
 GUARD_S = 60  # nothing here takes a second
 
 
@@ -112,6 +115,20 @@ def what_is_no_mistake_but_fails_ends_with_status_1(case):
     assert "address already in use" in log
 
 
+def the_sample_is_good_and_has_every_key(case):
+    """Also with the keys that are commented out there."""
+    case.run("--config", str(SAMPLE / "slipway.yaml"), "--check-config", status=0)
+    text = re.sub(r"^( *)# (\w+: )", r"\1\2", (SAMPLE / "slipway.yaml").read_text(), flags=re.M)
+    case.write("slipway.yaml", text)
+    shutil.copytree(SAMPLE / "modules.d", case.folder / "modules.d")
+    case.write("slipway.yaml", re.sub("(?m)^moduleDir: .*", "", text))
+    case.run(*case.config(), "--check-config", status=0)
+    keys = re.findall(r"\[key (\S+?)[],]", case.run("--help", status=0).stdout)
+    assert len(keys) > 10
+    for key in keys:
+        assert re.search(r"(?m)^ *%s:" % key.rpartition(".")[2], text), key
+
+
 def sigterm_ends_it_while_the_api_server_is_awaited(case):
     case.write("slipway.yaml", "leaderElection: {leaseDuration: 1s, renewDeadline: 500ms, retryPeriod: 100ms}\n")
     for flags in [], ["--leader-elect"]:
@@ -125,12 +142,14 @@ CASES = [
     what_nobody_can_read_is_a_failure,
     a_mistake_ends_with_status_2,
     what_is_no_mistake_but_fails_ends_with_status_1,
+    the_sample_is_good_and_has_every_key,
     sigterm_ends_it_while_the_api_server_is_awaited,
 ]
 
 
 def main():
     print("1..%d" % len(CASES))
+    failed = 0
     for number, function in enumerate(CASES, 1):
         with tempfile.TemporaryDirectory() as folder:
             case = Case(folder)
@@ -139,10 +158,12 @@ def main():
                 verdict = "ok"
             except Exception as error:  # whatever it is, the others are run
                 verdict = "not ok"
+                failed += 1
                 print("# %s: %s" % (type(error).__name__, error), file=sys.stderr)
             finally:
                 case.server.close()
         print("%s %d - command line: %s" % (verdict, number, function.__name__), flush=True)
+    return 1 if failed else 0
 
 
-main()
+sys.exit(main())

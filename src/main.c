@@ -4,6 +4,7 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -65,6 +66,7 @@ int main(int argc, char *argv[])
         printf("slipway %s\n", SW_VERSION);
         return end(SW_EXIT_OK);
     }
+    prctl(PR_SET_DUMPABLE, 0); /* no core file, which would hold tokens and keys: prctl(2) */
     if (sw_settings_load(&arguments, &settings, &error))
         return complain(&error);
     int status = run(&arguments, &settings);

@@ -8,6 +8,7 @@
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-SLIPWAY = sys.argv[1]
+SLIPWAY = os.path.abspath(sys.argv[1])
 SAMPLE = pathlib.Path(__file__).resolve().parents[3] / "manifests" / "samples" / "configuration"
 GUARD_S = 60  # nothing here takes a second
 
@@ -129,6 +130,23 @@ def the_sample_is_good_and_has_every_key(case):
         assert re.search(r"(?m)^ *%s:" % key.rpartition(".")[2], text), key
 
 
+def it_leaves_no_core_file(case):
+    """That would hold the token. Where this machine keeps none anyway, of a shell for example, nothing is shown."""
+    def leaves_core(argv):
+        child = subprocess.Popen(argv, cwd=case.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)))
+        child.stdout.readline()
+        child.send_signal(signal.SIGABRT)
+        _, status = os.waitpid(child.pid, 0)
+        child.stdout.close()
+        return os.WCOREDUMP(status)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if not leaves_core(["sh", "-c", "echo ready; exec sleep 60"]):
+        print("# this machine keeps no core files at all", flush=True)
+    assert not leaves_core([*case.argv(), *case.config(), "--kubeconfig", str(case.folder / "kubeconfig"), "--webhook-bind-address", "0",
+                            "--health-probe-bind-address", "0", "--metrics-bind-address", "0"])
+
+
 def sigterm_ends_it_while_the_api_server_is_awaited(case):
     case.write("slipway.yaml", "leaderElection: {leaseDuration: 1s, renewDeadline: 500ms, retryPeriod: 100ms}\n")
     for flags in [], ["--leader-elect"]:
@@ -143,6 +161,7 @@ CASES = [
     a_mistake_ends_with_status_2,
     what_is_no_mistake_but_fails_ends_with_status_1,
     the_sample_is_good_and_has_every_key,
+    it_leaves_no_core_file,
     sigterm_ends_it_while_the_api_server_is_awaited,
 ]
 

@@ -15,6 +15,7 @@
  *
  * ABI: what changed with each number.
  *   1  first
+ *   2  sw_answer.resource_version
  */
 #ifndef SLIPWAY_MODULE_H
 #define SLIPWAY_MODULE_H
@@ -26,7 +27,7 @@
 #include <slipway/arena.h>
 #include <slipway/attr.h>
 
-#define SW_ABI 1
+#define SW_ABI 2
 
 struct cyaml_schema_value; /* libcyaml's schema is data and may cross this border */
 struct sw_instance;        /* a running module */

@@ -63,6 +63,9 @@ struct sw_answer {
     const char *reason; /* of the Status: "Conflict", "Invalid"; "" */
     const char *message;
     const struct sw_object *object; /* decoded, as the store has it now; NULL without one */
+    /* Of the object in the answer itself: what this very request made or found. The store may have
+     * a newer one already, written by somebody else. "" without an object. */
+    const char *resource_version;
 };
 
 /* Exactly once, after the call has returned 0. Not after the module is stopped, but also after it

@@ -157,7 +157,9 @@ struct coord_answer {
     enum sw_outcome outcome;
     const char *reason;
     const char *message;
-    const char *resource_version; /* of the object in the answer; "" without one */
+    /* Of the object in the answer, as this very request made it: a newer one that the store has by
+     * now is somebody else's. "" without an object. */
+    const char *resource_version;
 };
 
 /* What the answer to an action (or what was kept of it) means. To be called before the next

@@ -98,7 +98,7 @@ static void report(struct sw_instance *self, struct coord_call *call,
         .outcome = answer->outcome,
         .reason = answer->reason ? answer->reason : "",
         .message = answer->message ? answer->message : "",
-        .resource_version = answer->object ? answer->object->resource_version : "",
+        .resource_version = answer->resource_version,
     };
 
     count_answer(state, call->action, answer->outcome);
@@ -181,7 +181,11 @@ static void carry_out(struct sw_instance *self, const char *namespace_,
         return;
     sw_error(self, "request not made", SW_STR("namespace", namespace_),
              SW_STR("name", action->name), SW_ERR(code));
-    const struct sw_answer refused = {.outcome = SW_REFUSED, .message = "request not made"};
+    const struct sw_answer refused = {
+        .outcome = SW_REFUSED,
+        .message = "request not made",
+        .resource_version = "",
+    };
     report(self, call, &refused);
     call_free(call);
 }

@@ -122,9 +122,10 @@ static bool is_status(const struct sw_reply *reply)
     return is;
 }
 
-/* The object of a successful reply, as it is known now. False: it is not what was asked for. */
+/* The object of a successful reply, as it is known now, and its version in the reply (the caller
+ * frees it). False: it is not what was asked for. */
 static bool learn(struct write *write, const struct sw_reply *reply, struct sw_answer *answer,
-                  struct sw_object **ret_own)
+                  struct sw_object **ret_own, char **ret_version)
 {
     struct sw_object *object = NULL;
     struct sw_error error = {0};
@@ -145,6 +146,8 @@ static bool learn(struct write *write, const struct sw_reply *reply, struct sw_a
                     SW_STR("name", write->name), SW_STR("why", error.text));
         return false;
     }
+    *ret_version = sw_strdup(object->resource_version);
+    answer->resource_version = *ret_version;
     answer->object = sw_kind_learn_take(write->entry, object, ret_own);
     return true;
 }
@@ -154,11 +157,13 @@ static void on_reply(void *arg, const struct sw_reply *reply)
     struct write *write = arg;
     struct sw_decoder *decoder = write->entry->decoder;
     struct sw_object *own = NULL;
+    SW_AUTO(char, sw_free) version = NULL;
     struct sw_answer answer = {
         .outcome = sw_write_outcome(reply, write->has_test),
         .status = reply->code ? 0 : reply->status,
         .reason = "",
         .message = "",
+        .resource_version = "",
     };
 
     write->call = NULL;
@@ -168,7 +173,8 @@ static void on_reply(void *arg, const struct sw_reply *reply)
         answer.reason = reply->why.reason ? reply->why.reason : "";
         answer.message = reply->why.message ? reply->why.message : "";
     }
-    if (answer.outcome == SW_OK && carries_object(write) && !learn(write, reply, &answer, &own)) {
+    if (answer.outcome == SW_OK && carries_object(write) &&
+        !learn(write, reply, &answer, &own, &version)) {
         answer.outcome = SW_UNKNOWN;
         answer.message = "the answer does not hold the object";
     }
@@ -338,10 +344,17 @@ static struct write *write_new(struct sw_instance *self, const struct sw_kind *k
 static void answer_now(struct sw_defer *defer)
 {
     struct write *write = container_of(defer, struct write, later);
-    struct sw_answer answer = {.outcome = write->outcome, .reason = "", .message = write->message};
+    struct sw_answer answer = {
+        .outcome = write->outcome,
+        .reason = "",
+        .message = write->message,
+        .resource_version = "",
+    };
 
     if (write->outcome == SW_UNCHANGED && write->entry->store)
         answer.object = sw_store_get(write->entry->store, write->namespace_, write->name);
+    if (answer.object)
+        answer.resource_version = answer.object->resource_version;
     answer_and_free(write, &answer);
 }
 

@@ -1093,6 +1093,31 @@ TEST(a_time_that_somebody_has_written_is_read_in_whole_seconds)
     fixture_free(f);
 }
 
+/* Whose turn it is must not begin: written once (the fence), it may be dropped. But while our (b)
+ * was under way another leader has written the status behind it, and may have released it since. */
+TEST(a_status_written_by_another_behind_ours_voids_the_fence)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    plan(f);
+    const struct coord_action *ours = assert_record(f, "n/d0");
+    f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FENCE);
+    touch(&f->subjects[0]);
+    answer(f, must(f, "d0"), SW_OK, f->subjects[0].version);
+    f->c.meta.resource_version = "11";
+    answer(f, ours, SW_OK, "10");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FENCE);
+    assert_no_record(f);
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1149,6 +1174,7 @@ int main(void)
         CASE("plan", half_a_character_of_a_selector_is_not_shown),
         CASE("plan", half_a_character_of_an_answer_is_not_shown),
         CASE("plan", a_time_that_somebody_has_written_is_read_in_whole_seconds),
+        CASE("plan", a_status_written_by_another_behind_ours_voids_the_fence),
     };
 
     return RUN(tests);

@@ -20,7 +20,7 @@ struct writer {
     unsigned answers;
     enum sw_outcome outcome;
     int status;
-    char reason[64], message[256], version[64];
+    char reason[64], message[256], version[64], own_version[64];
     bool has_object;
     char seen[1024]; /* deltas and answers in their order: "+a ~a answer " */
 };
@@ -52,6 +52,7 @@ static void on_answer(struct sw_instance *self, void *arg, const struct sw_answe
     w->has_object = answer->object != NULL;
     snprintf(w->version, sizeof(w->version), "%s",
              answer->object ? answer->object->resource_version : "");
+    snprintf(w->own_version, sizeof(w->own_version), "%s", answer->resource_version);
     strcat(w->seen, "answer ");
 }
 
@@ -259,6 +260,7 @@ TEST(gives_the_newer_state_if_the_watch_was_quicker)
     fixture_turn(&w->f);
     fake_answer(r, 200, NULL, deployment("n", "a", "u1", "20", "{}"));
     assert_string_equal(w->version, "30");
+    assert_string_equal(w->own_version, "20");
     assert_string_equal(w->seen, "~a answer ");
     end(w);
 }
@@ -315,6 +317,7 @@ TEST(does_not_believe_a_success_without_the_object)
         fake_answer(patch(w), 200, NULL, bodies[i]);
         assert_int_equal(w->outcome, SW_UNKNOWN);
         assert_false(w->has_object);
+        assert_string_equal(w->own_version, "");
         assert_string_equal(w->seen, "answer ");
         end(w);
     }

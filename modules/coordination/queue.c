@@ -194,11 +194,19 @@ static bool is_guarded(struct group *group, const struct member *member)
     return true;
 }
 
-/* The others are settled and everybody is marked. The candidate itself may be rolling. */
+static bool is_found_rolling(const struct member *member)
+{
+    return member->is_rolling && !member->d->is_paused;
+}
+
+/* The others are settled and everybody is marked. The candidate itself may be rolling; so may
+ * others beside it for which a place is kept, else they would wait for each other. */
 static bool are_others_settled(const struct group *group, const struct member *member)
 {
     uint32_t own = !member->is_settled || member->has_right ? 1 : 0;
 
+    if (is_found_rolling(member))
+        own += group->spared;
     return group->unmarked_count == 0 && group->unsettled_count == own;
 }
 
@@ -363,6 +371,8 @@ static void consider_rolling(struct work *work, struct member *member)
     case NOT_YET:
         member->is_spared = true;
         reserve(member);
+        for (uint32_t i = 0; member->is_observed && i < member->group_count; i++)
+            member->groups[i]->spared++;
         break;
     case NO_PLACE:
     case FORBIDDEN:
@@ -393,10 +403,10 @@ void coord_queue(struct work *work)
     line_up(work);
     fill_queues(work);
     for (uint32_t i = 0; i < work->line_count; i++)
-        if (work->line[i]->is_rolling && !work->line[i]->d->is_paused)
+        if (is_found_rolling(work->line[i]))
             consider_rolling(work, work->line[i]);
     for (uint32_t i = 0; i < work->line_count; i++)
-        if (!work->line[i]->is_rolling || work->line[i]->d->is_paused)
+        if (!is_found_rolling(work->line[i]))
             consider_waiting(work, work->line[i]);
     for (uint32_t g = 0; g < work->group_count; g++)
         name_blocker(work, &work->groups[g]);

@@ -229,6 +229,7 @@ struct group {
     uint32_t unready; /* leaving, and not to be dropped yet */
     uint32_t chosen;
     uint32_t reserved;
+    uint32_t spared; /* found rolling, with a place reserved: they wait for each other only */
     bool needs_record;
     bool is_in_chain;      /* between (a) and (b): a mere status write would be in the way */
     struct member **queue; /* waiting ones in order */

@@ -1118,6 +1118,38 @@ TEST(a_status_written_by_another_behind_ours_voids_the_fence)
     fixture_free(f);
 }
 
+TEST(several_found_rolling_get_the_places_that_are_free)
+{
+    static const char *const both[] = {"n/d0", "n/d1"};
+    struct fixture *f = fixture_new();
+
+    f->c.max_active = 2;
+    for (size_t i = 0; i < 3; i++) {
+        roll(f, i);
+        strip(&f->subjects[i], SW_RELEASED_BY);
+    }
+    plan(f);
+    assert_hold(f, "d2", SW_HOLD_PAUSE);
+    f->c.meta.resource_version = "10";
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    rest(f, 2);
+    plan(f);
+    const struct coord_action *record = must(f, "a");
+    assert_true(record->is_record);
+    f->c.active_deployment = record->status->active[0];
+    f->c.active_deployments = (struct sw_strings){record->status->active, 1};
+    f->c.turn++;
+    f->c.meta.resource_version = "11";
+    answer(f, record, SW_OK, "11");
+    plan(f);
+    record = must(f, "a");
+    assert_true(record->is_record);
+    assert_int_equal(record->status->active_count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(record->status->active[i], both[i]);
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1175,6 +1207,7 @@ int main(void)
         CASE("plan", half_a_character_of_an_answer_is_not_shown),
         CASE("plan", a_time_that_somebody_has_written_is_read_in_whole_seconds),
         CASE("plan", a_status_written_by_another_behind_ours_voids_the_fence),
+        CASE("plan", several_found_rolling_get_the_places_that_are_free),
     };
 
     return RUN(tests);

@@ -112,8 +112,9 @@ static bool leaves_all(struct work *work, struct member *member)
         member->is_finished = true;
         return true;
     }
-    member->is_finished = is_turn_over(work, member);
-    return member->is_finished || is_put_aside(member) || has_lost_its_start(member);
+    bool is_over = is_turn_over(work, member);
+    member->is_finished = is_over && !member->is_aside;
+    return is_over || is_put_aside(member) || has_lost_its_start(member);
 }
 
 /* With Skip, what has failed is put aside; the status says so before anything else happens. */

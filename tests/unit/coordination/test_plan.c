@@ -1150,6 +1150,31 @@ TEST(several_found_rolling_get_the_places_that_are_free)
     fixture_free(f);
 }
 
+TEST(one_put_aside_is_not_called_complete)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.failure_policy = "Skip";
+    roll(f, 0);
+    wait_(f, 1);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
+    set_active(f, 0);
+    plan(f);
+    const struct coord_action *written = must(f, "a");
+    f->c.states = (struct sw_list){written->status->entries, written->status->entry_count};
+    f->c.meta.resource_version = "10";
+    answer(f, written, SW_OK, "10");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    const struct coord_action *held = must(f, "d0");
+    wait_(f, 0);
+    f->subjects[0].d.updated_replicas = 1;
+    answer(f, held, SW_OK, f->subjects[0].version);
+    plan(f);
+    assert_remarks(assert_record(f, "n/d1")->remarks, "RolloutFailed ActiveDeploymentCleared");
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1208,6 +1233,7 @@ int main(void)
         CASE("plan", a_time_that_somebody_has_written_is_read_in_whole_seconds),
         CASE("plan", a_status_written_by_another_behind_ours_voids_the_fence),
         CASE("plan", several_found_rolling_get_the_places_that_are_free),
+        CASE("plan", one_put_aside_is_not_called_complete),
     };
 
     return RUN(tests);

@@ -186,17 +186,27 @@ static struct member_memory *member_free(struct member_memory *member)
     return sw_free(member);
 }
 
-/* The name behind "namespace/"; NULL where it is another namespace. A bare name is one of ours. */
+/* No object bears another name, so nobody can be asked for it (RFC 1123, as Kubernetes has it). */
+static bool is_name(const char *text)
+{
+    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-.");
+
+    return len > 0 && len <= 253 && !text[len] && text[0] != '.' && text[0] != '-';
+}
+
+/* The name behind "namespace/"; NULL where it is another namespace, or none. A bare name is one of
+ * ours. */
 static const char *recorded_name(const struct work *work, const char *full)
 {
     size_t len = strlen(work->snapshot->namespace_);
     const char *slash = strchr(full, '/');
+    bool is_ours = slash && (size_t)(slash - full) == len &&
+                   memcmp(full, work->snapshot->namespace_, len) == 0;
 
-    if (!slash)
-        return full[0] ? full : NULL;
-    if ((size_t)(slash - full) != len || memcmp(full, work->snapshot->namespace_, len) != 0)
+    if (slash && !is_ours)
         return NULL;
-    return slash[1] ? slash + 1 : NULL;
+    const char *name = slash ? slash + 1 : full;
+    return is_name(name) ? name : NULL;
 }
 
 static uint32_t recorded_count(const struct coordination *c)

@@ -1175,6 +1175,22 @@ TEST(one_put_aside_is_not_called_complete)
     fixture_free(f);
 }
 
+/* Such an object cannot be; whoever has written the name there does not stop the group. */
+TEST(a_recorded_name_that_no_object_can_have_is_dropped)
+{
+    static const char *const strange[] = {"n/a/b", "n/..", "n/A B"};
+
+    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        struct fixture *f = fixture_new();
+        wait_(f, 0);
+        f->c.active_deployment = strange[i];
+        f->c.active_deployments = (struct sw_strings){&strange[i], 1};
+        plan(f);
+        assert_record(f, "n/d0");
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1234,6 +1250,7 @@ int main(void)
         CASE("plan", a_status_written_by_another_behind_ours_voids_the_fence),
         CASE("plan", several_found_rolling_get_the_places_that_are_free),
         CASE("plan", one_put_aside_is_not_called_complete),
+        CASE("plan", a_recorded_name_that_no_object_can_have_is_dropped),
     };
 
     return RUN(tests);

@@ -18,10 +18,11 @@ int64_t coord_state_now(const struct work *work)
 
 /* ---- history ---- */
 
-/* As it would be written again; 0 of what could not: somebody else has put it there. */
+/* As it would be written again; 0 of what could not: somebody else has put it there. What begins
+ * a second later must be writable too. */
 static int64_t whole(int64_t us)
 {
-    static const int64_t end_us = INT64_C(253402300800) * SECOND_US; /* of the year 9999 */
+    static const int64_t end_us = INT64_C(253402300799) * SECOND_US; /* last second of year 9999 */
 
     return us > 0 && us < end_us ? us / SECOND_US * SECOND_US : 0;
 }

@@ -433,13 +433,19 @@ static void set_conditions(struct work *work, const struct group *group,
     status->conditions = list;
 }
 
+/* Somebody may have written the largest number there is; what counts is that each is another. */
+static int64_t next_turn(int64_t turn)
+{
+    return turn < INT64_MAX ? turn + 1 : 1;
+}
+
 struct coord_status *coord_status_build(struct work *work, struct group *group, bool is_record)
 {
     struct coord_status *status = SW_ARENA_NEW(work->arena, struct coord_status);
 
     set_active(work, group, is_record, status);
     set_entries(work, group, status);
-    status->turn = group->c->turn + is_record;
+    status->turn = is_record ? next_turn(group->c->turn) : group->c->turn;
     status->observed_generation = group->c->meta.generation;
     set_conditions(work, group, status);
     return status;

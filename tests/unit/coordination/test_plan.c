@@ -1191,6 +1191,44 @@ TEST(a_recorded_name_that_no_object_can_have_is_dropped)
     }
 }
 
+TEST(a_turn_that_somebody_has_written_is_counted_on_from_anywhere)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    f->c.turn = INT64_MAX;
+    plan(f);
+    const struct coord_action *record = must(f, "a");
+    assert_true(record->is_record);
+    assert_int_equal(record->status->turn, 1);
+    fixture_free(f);
+}
+
+/* Of the first rollout of one that slipped past the webhook, after a history of the last second
+ * that can be written. */
+TEST(a_rollout_does_not_begin_in_the_year_10000)
+{
+    const struct coord_entry entry = {
+        .name = "n/d0",
+        .position = -1,
+        .message = "",
+        .failed_template = "",
+        .finished_us = INT64_C(253402300799) * INT64_C(1000000),
+    };
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    annotate(&f->subjects[0], COORD_REVISION, "1");
+    f->subjects[0].d.updated_replicas = 2;
+    f->subjects[0].d.available_replicas = 0;
+    f->c.is_suspended = true;
+    f->c.states = (struct sw_list){&entry, 1};
+    plan(f);
+    assert_true(status_of(f)->entries[0].started_us < INT64_C(253402300800) * INT64_C(1000000));
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1251,6 +1289,8 @@ int main(void)
         CASE("plan", several_found_rolling_get_the_places_that_are_free),
         CASE("plan", one_put_aside_is_not_called_complete),
         CASE("plan", a_recorded_name_that_no_object_can_have_is_dropped),
+        CASE("plan", a_turn_that_somebody_has_written_is_counted_on_from_anywhere),
+        CASE("plan", a_rollout_does_not_begin_in_the_year_10000),
     };
 
     return RUN(tests);

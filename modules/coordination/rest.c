@@ -151,23 +151,31 @@ static void say_first(struct work *work, struct group *group)
                                      "paused %u Deployments", group->m->first_paused));
 }
 
+static void look_at(struct work *work, struct member *member)
+{
+    enum wish wish = member->d->is_paused ? wish_of_paused(member) : wish_of_running(member);
+
+    if (member->is_recorded || wish != HELD)
+        member->m->is_first = false;
+    bool is_adopted = is_adopted_now(member);
+    if (member->is_recorded && !is_adopted)
+        return;
+    rest(work, member, is_adopted ? ADOPTED : wish);
+}
+
 void coord_rest(struct work *work)
 {
     for (uint32_t g = 0; g < work->group_count; g++)
         if (!work->groups[g].m->is_known)
             note_first(&work->groups[g]);
-    for (uint32_t i = 0; i < work->member_count; i++) {
-        struct member *member = &work->members[i];
-        if (!member->d || member->group_count == 0 || member->is_leaving_cluster)
-            continue;
-        enum wish wish = member->d->is_paused ? wish_of_paused(member) : wish_of_running(member);
-        if (member->is_recorded || wish != HELD)
-            member->m->is_first = false;
-        bool is_adopted = is_adopted_now(member);
-        if (member->is_recorded && !is_adopted)
-            continue;
-        rest(work, member, is_adopted ? ADOPTED : wish);
-    }
+    /* Only so many requests are under way at a time: what rolls is paused first. */
+    for (int is_rolling = 1; is_rolling >= 0; is_rolling--)
+        for (uint32_t i = 0; i < work->member_count; i++) {
+            struct member *member = &work->members[i];
+            if (member->d && member->group_count > 0 && !member->is_leaving_cluster &&
+                member->is_rolling == is_rolling)
+                look_at(work, member);
+        }
     for (uint32_t g = 0; g < work->group_count; g++)
         say_first(work, &work->groups[g]);
 }

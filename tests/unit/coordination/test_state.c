@@ -489,6 +489,28 @@ TEST(a_list_of_more_than_500_shows_the_active_the_waiting_and_the_first)
     test_free(crowd);
 }
 
+/* Of a large group at first sight: sixty-four requests at a time are under way. */
+TEST(what_is_found_rolling_is_paused_before_all_that_only_rest)
+{
+    struct fixture *f = fixture_new();
+    struct crowd *crowd = crowd_new(f);
+    struct subject *rolling = &crowd->subjects[MANY - 2];
+    static const char *const active[] = {"n/e509"};
+
+    for (size_t i = 0; i < MANY - 1; i++) {
+        crowd->subjects[i].d.is_paused = false;
+        strip(&crowd->subjects[i], SW_HELD_BY);
+        set_progressing(&crowd->subjects[i], "True", "NewReplicaSetAvailable", 0);
+    }
+    set_progressing(rolling, "True", "ReplicaSetUpdated", f->snapshot.wall_us);
+    f->c.active_deployment = active[0];
+    f->c.active_deployments = (struct sw_strings){active, 1};
+    plan(f);
+    assert_hold(f, "e508", SW_HOLD_PAUSE);
+    fixture_free(f);
+    test_free(crowd);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -509,6 +531,7 @@ int main(void)
         CASE("state", a_status_is_written_only_when_something_else_than_a_generation_differs),
         CASE("state", a_transition_time_moves_only_with_the_status_of_its_condition),
         CASE("state", a_list_of_more_than_500_shows_the_active_the_waiting_and_the_first),
+        CASE("state", what_is_found_rolling_is_paused_before_all_that_only_rest),
     };
 
     return RUN(tests);

@@ -10,6 +10,7 @@
 
 #define ERROR_MAX 1024
 #define WORDS_MAX 200 /* bytes of a text that others have written */
+#define NAMED_MAX 3   /* of those that select the same */
 
 /* ---- the active set ---- */
 
@@ -70,17 +71,24 @@ static bool is_in(const struct coord_status *status, const struct member *member
 
 /* ---- entries ---- */
 
+/* The first of them: many could make the status larger than can be stored. */
 static const char *overlap_text(struct work *work, const struct group *group,
                                 const struct member *member)
 {
     const char *text = "";
+    uint32_t named = 0;
 
     if (member->group_count < 2)
         return text;
-    for (uint32_t i = 0; i < member->group_count; i++)
-        if (member->groups[i] != group)
+    for (uint32_t i = 0; i < member->group_count && named < NAMED_MAX; i++)
+        if (member->groups[i] != group) {
             text = sw_arena_printf(work->arena, "%s%s%s", text, text[0] ? ", " : "",
                                    member->groups[i]->name);
+            named++;
+        }
+    if (member->group_count - 1 > named)
+        text =
+            sw_arena_printf(work->arena, "%s and %u more", text, member->group_count - 1 - named);
     return sw_arena_printf(work->arena, "also selected by %s", text);
 }
 

@@ -511,6 +511,35 @@ TEST(what_is_found_rolling_is_paused_before_all_that_only_rest)
     test_free(crowd);
 }
 
+/* Whoever may create coordinations may create many that select the same. */
+TEST(a_message_names_only_the_first_of_many_that_overlap)
+{
+    enum { COORDINATIONS = 100 };
+    struct fixture *f = fixture_new();
+    struct coordination *objects = test_calloc(COORDINATIONS, sizeof *objects);
+    struct coord_seen_group *groups = test_calloc(COORDINATIONS, sizeof *groups);
+    char(*texts)[64] = test_calloc(COORDINATIONS, sizeof *texts);
+
+    for (size_t i = 0; i < COORDINATIONS; i++) {
+        objects[i] = f->c;
+        snprintf(texts[i], sizeof texts[i], "%s-%02zu",
+                 "coordination-with-a-name-of-usual-length-for-such-names", i);
+        objects[i].meta.name = objects[i].meta.uid = texts[i];
+        groups[i] = (struct coord_seen_group){&objects[i], f->selector, ""};
+    }
+    f->snapshot.groups = groups;
+    f->snapshot.group_count = COORDINATIONS;
+    rest(f, 0);
+    plan(f);
+    const struct coord_status *status = must(f, texts[0])->status;
+    assert_true(strlen(status->entries[0].message) < 300);
+    assert_non_null(strstr(status->entries[0].message, " and 96 more"));
+    fixture_free(f);
+    test_free(objects);
+    test_free(groups);
+    test_free(texts);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -532,6 +561,7 @@ int main(void)
         CASE("state", a_transition_time_moves_only_with_the_status_of_its_condition),
         CASE("state", a_list_of_more_than_500_shows_the_active_the_waiting_and_the_first),
         CASE("state", what_is_found_rolling_is_paused_before_all_that_only_rest),
+        CASE("state", a_message_names_only_the_first_of_many_that_overlap),
     };
 
     return RUN(tests);

@@ -91,23 +91,6 @@ static bool all_are_gone(struct work *work, const struct member *member)
     return is_gone;
 }
 
-static bool share_a_name(const struct member *a, const struct member *b)
-{
-    const char *lists[] = {a->held_by, a->released_by};
-    struct token name;
-
-    for (int i = 0; i < 2; i++)
-        while (next_name(&lists[i], &name)) {
-            const char *others[] = {b->held_by, b->released_by};
-            struct token other;
-            for (int k = 0; k < 2; k++)
-                while (next_name(&others[k], &other))
-                    if (other.len == name.len && memcmp(other.at, name.at, name.len) == 0)
-                        return true;
-        }
-    return false;
-}
-
 static uint32_t root_of(struct orphan *orphans, uint32_t i)
 {
     while (orphans[i].root != i)
@@ -115,52 +98,54 @@ static uint32_t root_of(struct orphan *orphans, uint32_t i)
     return i;
 }
 
-static const char *first_name(const struct member *member, size_t *ret_len)
-{
-    const char *list = member->held_by;
+/* A name that one of them bears. */
+struct bearer {
     struct token name;
+    uint32_t orphan;
+};
 
-    if (!next_name(&list, &name)) {
-        list = member->released_by;
-        if (!next_name(&list, &name))
-            name = (struct token){"", 0};
+static int compare_bearers(const void *a, const void *b)
+{
+    const struct bearer *x = a, *y = b;
+    int order = memcmp(x->name.at, y->name.at, SW_MIN(x->name.len, y->name.len));
+
+    return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+/* How many names they bear; written down where there is room for them. */
+static uint32_t list_bearers(const struct orphan *orphans, uint32_t count, struct bearer *ret_list)
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *lists[] = {orphans[i].member->held_by, orphans[i].member->released_by};
+        struct token name;
+        for (int k = 0; k < 2; k++)
+            while (next_name(&lists[k], &name)) {
+                if (ret_list)
+                    ret_list[found] = (struct bearer){name, i};
+                found++;
+            }
     }
-    *ret_len = name.len;
-    return name.at;
+    return found;
 }
 
-static int compare_orphans(const void *a, const void *b)
+/* Those that share a name are of one group; so are, by the few that bear several, those of all of
+ * these. */
+static void find_groups(struct work *work, struct orphan *orphans, uint32_t count)
 {
-    const struct orphan *x = a, *y = b;
-    size_t x_len, y_len;
-    const char *x_name = first_name(x->member, &x_len), *y_name = first_name(y->member, &y_len);
-    int order = memcmp(x_name, y_name, SW_MIN(x_len, y_len));
+    uint32_t found = list_bearers(orphans, count, NULL);
+    struct bearer *list = SW_ARENA_ARRAY(work->arena, found + 1, struct bearer);
 
-    if (order == 0)
-        order = (x_len > y_len) - (x_len < y_len);
-    if (order == 0 && x->member->order != y->member->order)
-        return x->member->order < y->member->order ? -1 : 1;
-    return order ? order : strcmp(x->member->name, y->member->name);
-}
-
-/* Sorted by their first name, members of one group stand together; the few that bear several names
- * join the groups of all of them. */
-static void find_groups(struct orphan *orphans, uint32_t count)
-{
     for (uint32_t i = 0; i < count; i++)
         orphans[i].root = i;
-    for (uint32_t i = 1; i < count; i++)
-        if (share_a_name(orphans[i - 1].member, orphans[i].member))
-            orphans[root_of(orphans, i)].root = root_of(orphans, i - 1);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct member *member = orphans[i].member;
-        if (!strchr(member->held_by, ',') && !strchr(member->released_by, ','))
+    list_bearers(orphans, count, list);
+    qsort(list, found, sizeof *list, compare_bearers);
+    for (uint32_t i = 1; i < found; i++) {
+        if (compare_bearers(&list[i - 1], &list[i]) != 0)
             continue;
-        for (uint32_t k = 0; k < count; k++)
-            if (k != i && share_a_name(member, orphans[k].member)) {
-                uint32_t a = root_of(orphans, i), b = root_of(orphans, k);
-                orphans[a < b ? b : a].root = a < b ? a : b;
-            }
+        uint32_t a = root_of(orphans, list[i - 1].orphan), b = root_of(orphans, list[i].orphan);
+        orphans[a < b ? b : a].root = a < b ? a : b;
     }
 }
 
@@ -314,8 +299,7 @@ void coord_residual(struct work *work)
     forget_found(work);
     if (count == 0)
         return;
-    qsort(orphans, count, sizeof *orphans, compare_orphans);
-    find_groups(orphans, count);
+    find_groups(work, orphans, count);
     for (uint32_t i = 0; i < count; i++)
         tend(work, orphans[i].member);
     release_next(work, orphans, count);

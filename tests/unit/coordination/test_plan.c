@@ -930,6 +930,31 @@ TEST(of_a_deleted_coordination_a_users_pause_stays)
     fixture_free(f);
 }
 
+/* d1 was of both: d0 and d2 wait for each other, d3 waits for nobody. */
+TEST(of_deleted_coordinations_that_overlapped_one_goes_at_a_time)
+{
+    static const char *const owners[] = {"coordination/a", "coordination/a,coordination/b",
+                                         "coordination/b", "coordination/c"};
+    struct fixture *f = fixture_new();
+
+    for (size_t i = 0; i < 4; i++) {
+        wait_(f, i);
+        annotate(&f->subjects[i], SW_HELD_BY, owners[i]);
+    }
+    f->snapshot.group_count = 0;
+    for (int i = 0; i < 3; i++)
+        coord_saw_deleted(f->memory, (const char *[]){"a", "b", "c"}[i]);
+    plan(f);
+    for (size_t i = 0; i < 4; i++)
+        answer(f, must(f, names[i]), SW_OK, "");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_RELEASE);
+    assert_null(action_on(f, "d1"));
+    assert_null(action_on(f, "d2"));
+    assert_hold(f, "d3", SW_HOLD_RELEASE);
+    fixture_free(f);
+}
+
 TEST(a_coordination_missing_in_one_list_is_not_gone)
 {
     struct fixture *f = fixture_new();
@@ -1276,6 +1301,7 @@ int main(void)
         CASE("plan", members_of_a_deleted_coordination_are_freed_one_at_a_time),
         CASE("plan", of_a_deleted_coordination_one_that_fails_is_freed_and_the_next_follows),
         CASE("plan", of_a_deleted_coordination_a_users_pause_stays),
+        CASE("plan", of_deleted_coordinations_that_overlapped_one_goes_at_a_time),
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
         CASE("plan", what_the_reference_has_paused_is_taken_over_first),
         CASE("plan", also_the_active_one_that_the_reference_has_left_paused_is_taken_over),

@@ -5,6 +5,7 @@
  */
 #include "hold.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <slipway/json.h>
@@ -77,39 +78,41 @@ static int compare_tokens(struct token a, struct token b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* The smallest token of both lists that is larger than `after` (whose len 0 means: any). */
-static bool smallest_after(const char *a, const char *b, struct token after,
-                           struct token *ret_token)
+static int compare_token_at(const void *a, const void *b)
 {
-    const char *lists[] = {a, b};
-    struct token best = {NULL, 0}, token;
+    return compare_tokens(*(const struct token *)a, *(const struct token *)b);
+}
 
-    for (int i = 0; i < 2; i++) {
-        const char *list = lists[i];
-        while (next_token(&list, &token)) {
-            if (after.len > 0 && compare_tokens(token, after) <= 0)
-                continue;
-            if (!best.at || compare_tokens(token, best) < 0)
-                best = token;
-        }
+/* How many tokens; written down where there is room for them. */
+static size_t list_tokens(const char *list, struct token *ret_tokens)
+{
+    struct token token;
+    size_t count = 0;
+
+    while (next_token(&list, &token)) {
+        if (ret_tokens)
+            ret_tokens[count] = token;
+        count++;
     }
-    *ret_token = best;
-    return best.at != NULL;
+    return count;
 }
 
 const char *hold_list_union(struct sw_arena *arena, const char *a, const char *b)
 {
     char *text = sw_arena_alloc(arena, strlen(a) + strlen(b) + 2);
-    struct token token = {NULL, 0};
-    size_t len = 0;
+    size_t of_a = list_tokens(a, NULL), count = of_a + list_tokens(b, NULL), len = 0;
+    struct token *tokens = SW_ARENA_ARRAY(arena, count + 1, struct token);
 
-    /* Lists have one to three tokens: looking for the next one each time is quicker than sorting.
-     */
-    while (smallest_after(a, b, token, &token)) {
+    list_tokens(a, tokens);
+    list_tokens(b, tokens + of_a);
+    qsort(tokens, count, sizeof *tokens, compare_token_at);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && compare_tokens(tokens[i - 1], tokens[i]) == 0)
+            continue;
         if (len > 0)
             text[len++] = ',';
-        memcpy(text + len, token.at, token.len);
-        len += token.len;
+        memcpy(text + len, tokens[i].at, tokens[i].len);
+        len += tokens[i].len;
     }
     return text;
 }

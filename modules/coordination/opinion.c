@@ -25,7 +25,7 @@ static const char *words(struct sw_arena *arena, const struct coordination *c,
 {
     const struct coord_entry *entries = c->states.at;
     const char *full = sw_arena_printf(arena, "%s/%s", object->namespace_, object->name);
-    int32_t position = c->pending + 1, of;
+    int32_t position = c->pending < INT32_MAX ? c->pending + 1 : c->pending, of;
 
     for (uint32_t i = 0; i < c->states.count; i++)
         if (entries[i].position > 0 && strcmp(entries[i].name, full) == 0)
@@ -63,22 +63,28 @@ void coord_opinion(const struct coord_seen_group *groups, size_t group_count, bo
 {
     const struct sw_object *object = question->object;
     struct sw_arena *arena = question->arena;
-    const char *owners = "", *marks = "";
+    size_t size = 1;
 
     if (strcmp(annotation(object, SW_IGNORE), "true") == 0)
         return;
+    /* Room for the names of all: joined one by one, many would take room for their square. */
+    for (size_t i = 0; i < group_count; i++)
+        size += strlen(groups[i].object->meta.name) + sizeof COORD_POLICY + 1;
+    char *owners = sw_arena_alloc(arena, size), *marks = sw_arena_alloc(arena, size);
+    char *owner = owners, *mark = marks;
     opinion->rests_running = true;
     for (size_t i = 0; i < group_count; i++) {
         const struct coordination *c = groups[i].object;
         if (!groups[i].selector || !sw_selector_matches(groups[i].selector, &object->labels))
             continue;
-        if (!opinion->is_selected)
+        if (opinion->is_selected)
+            *mark++ = *owner++ = ',';
+        else
             opinion->words = words(arena, c, object);
         opinion->is_selected = true;
         opinion->rests_running &= group_rests_running(c, rests_running);
-        const char *comma = marks[0] ? "," : "";
-        owners = sw_arena_printf(arena, "%s%s" COORD_POLICY "/%s", owners, comma, c->meta.name);
-        marks = sw_arena_printf(arena, "%s%s%s", marks, comma, c->meta.name);
+        mark = stpcpy(mark, c->meta.name);
+        owner = stpcpy(stpcpy(owner, COORD_POLICY "/"), c->meta.name);
     }
     if (!opinion->is_selected) {
         opinion->rests_running = false;

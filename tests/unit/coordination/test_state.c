@@ -7,6 +7,8 @@
 
 #include <slipway/memory.h>
 
+#include "opinion.h"
+
 #define SECOND INT64_C(1000000)
 
 static void set_available(struct subject *subject, const char *status)
@@ -540,6 +542,32 @@ TEST(a_message_names_only_the_first_of_many_that_overlap)
     test_free(texts);
 }
 
+/* ---- what the arbiter says ---- */
+
+TEST(an_opinion_names_all_that_select_it)
+{
+    struct fixture *f = fixture_new();
+    struct sw_opinion opinion = {.owners = "", .words = ""};
+
+    rest(f, 0);
+    label(f, 0, "app");
+    with_other(f, "app");
+    f->c.pending = INT32_MAX; /* whoever has written it there */
+    const struct sw_question question = {
+        .object = &f->subjects[0].d.meta,
+        .old = &f->subjects[0].d.meta,
+        .is_review = true,
+        .arena = f->arena,
+    };
+    coord_opinion(f->groups, 2, false, &question, &opinion);
+    assert_true(opinion.is_selected);
+    assert_int_equal(opinion.verdict, SW_VERDICT_HOLD);
+    assert_string_equal(opinion.owners, "coordination/a,coordination/b");
+    assert_string_equal(opinion.marks, "a,b");
+    assert_string_equal(opinion.words, "position 2147483647 of 2147483647");
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -562,6 +590,7 @@ int main(void)
         CASE("state", a_list_of_more_than_500_shows_the_active_the_waiting_and_the_first),
         CASE("state", what_is_found_rolling_is_paused_before_all_that_only_rest),
         CASE("state", a_message_names_only_the_first_of_many_that_overlap),
+        CASE("state", an_opinion_names_all_that_select_it),
     };
 
     return RUN(tests);

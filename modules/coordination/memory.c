@@ -164,6 +164,7 @@ static void member_reset(struct member_memory *member)
         .empty_since_ms = NEVER,
         .complete_since_ms = NEVER,
         .served = INT32_MAX,
+        .stale_deadline_us = NO_TIME,
     };
 }
 

@@ -129,7 +129,7 @@ static void sight(struct member *member)
         m->changed_generation = generation;
     if (is_deadline_stale(member, has_template_changed)) {
         const struct sw_condition *progressing = sw_condition_get(&d->conditions, "Progressing");
-        m->stale_deadline_us = progressing ? progressing->last_update_us : 0;
+        m->stale_deadline_us = progressing ? progressing->last_update_us : NO_TIME;
     }
     if (has_template_changed) {
         m->complete_since_ms = NEVER;

@@ -26,6 +26,7 @@
 #include "plan.h"
 
 #define NEVER UINT64_MAX
+#define NO_TIME INT64_MIN /* where 0 is a condition's that was written without one */
 #define SW_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- memory ---- */
@@ -110,9 +111,9 @@ struct member_memory {
     uint64_t stalled_ms;                  /* so long without a new mark, while it could */
     uint64_t ticked_ms;
     bool is_ticking;
-    int64_t
-        stale_deadline_us; /* ProgressDeadlineExceeded of this time speaks of an older template */
-    char *known_version;   /* the version that may be released; NULL: none */
+    /* ProgressDeadlineExceeded of this time speaks of an older template; NO_TIME */
+    int64_t stale_deadline_us;
+    char *known_version; /* the version that may be released; NULL: none */
     uint64_t known_sequence;
     uint32_t lost_releases;
     bool is_stranger; /* bears the name of a recorded one that is gone */

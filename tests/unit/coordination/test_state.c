@@ -281,6 +281,18 @@ TEST(an_exceeded_deadline_speaks_of_the_template_that_was_there)
     fixture_free(f);
 }
 
+TEST(an_exceeded_deadline_counts_without_the_time_of_its_condition)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", 0);
+    set_active(f, 0);
+    plan(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    fixture_free(f);
+}
+
 TEST(one_put_aside_waits_again_with_another_template)
 {
     struct fixture *f = fixture_new();
@@ -582,6 +594,7 @@ int main(void)
         CASE("state", the_deadline_stands_still_while_it_is_paused),
         CASE("state", a_new_mark_renews_the_deadline_and_flapping_does_not),
         CASE("state", an_exceeded_deadline_speaks_of_the_template_that_was_there),
+        CASE("state", an_exceeded_deadline_counts_without_the_time_of_its_condition),
         CASE("state", one_put_aside_waits_again_with_another_template),
         CASE("state", where_coordinations_differ_it_rests_paused),
         CASE("state", the_first_sight_of_a_group_is_one_remark),

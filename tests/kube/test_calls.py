@@ -2,15 +2,17 @@
 """Calls and credentials against the real API server, with a proxy in between."""
 
 import base64
+import itertools
 import json
 import pathlib
+import threading
 import time
 
 import pytest
 
-from control_plane.instance import service_account_token
-from probes import FAST, Objects
+from probes import FAST, Objects, Reply
 from harness.wait import until
+from story.certificate import make_certificate
 
 
 @pytest.fixture
@@ -146,12 +148,24 @@ def test_fenced_writes_do_not_arrive_later(objects, proxy, new_probe):
 
 # ---- credentials ----
 
-def test_a_token_file_that_is_replaced(cluster, namespace, objects, proxy, new_probe, tmp_path):
+@pytest.fixture
+def editor(cluster, namespace):
+    """Makes tokens of an account that may read here; of different lives, or two made in one second would be the same."""
     cluster.kubectl("create", "serviceaccount", "editor", "-n", namespace)
     cluster.kubectl("create", "role", "editor", "-n", namespace, "--verb=get,list,watch", "--resource=configmaps")
     cluster.kubectl("create", "rolebinding", "editor", "-n", namespace, "--role=editor", "--serviceaccount=%s:editor" % namespace)
-    # Of different lives, or two made in one second would be the same.
-    first, second = (service_account_token(cluster.api, namespace, "editor", life_s) for life_s in (3600, 3700))
+    lives = itertools.count(3600, 100)
+
+    def make(audiences=None):
+        path = "/api/v1/namespaces/%s/serviceaccounts/editor/token" % namespace
+        spec = {"expirationSeconds": next(lives), "audiences": audiences or []}
+        about = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return cluster.api.post(path, about)["status"]["token"]
+    return make
+
+
+def test_a_token_file_that_is_replaced(editor, objects, proxy, new_probe, tmp_path):
+    first, second = editor(), editor()
     path = tmp_path / "token"
     path.write_text(first + "\n")
     probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
@@ -169,6 +183,93 @@ def test_a_token_file_that_is_replaced(cluster, namespace, objects, proxy, new_p
     probe.until_state(objects.state())
     said = probe.said()
     assert first not in said and second not in said and "cannot be read again" in said
+
+
+def claims(token):
+    payload = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+
+def test_a_token_of_12_kib_is_sent_whole_and_outlives_its_file(editor, objects, proxy, new_probe, tmp_path):
+    small = editor()
+    big = editor(claims(small)["aud"] + ["audience-%04d.%s.example" % (i, "x" * 40) for i in range(150)])
+    assert len(big) >= 12 * 1024
+    path = tmp_path / "token"
+    path.write_text(small)
+    probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
+    probe.until_listed(1)
+    path.write_text(big + "\n")
+    until(lambda: probe.call("get a").status == 200 and proxy.requests[-1].headers["authorization"] == "Bearer " + big, "the new token")
+    for spoil in (lambda: path.write_text(""), path.unlink):
+        looks = probe.said().count("cannot be read again")
+        spoil()
+        until(lambda: probe.said().count("cannot be read again") > looks, "a look at the file")
+        proxy.cut_now()
+        assert probe.call("get a").status == 200
+        objects.change("a", "look-%d" % looks)
+        probe.until_state(objects.state())
+    assert {request.headers["authorization"] for request in proxy.requests} == {"Bearer " + small, "Bearer " + big}
+    assert {request.status for request in proxy.requests if request.status} == {200}
+    assert small not in probe.said() and big[:100] not in probe.said()
+
+
+def test_a_storm_of_401s_reads_the_token_once(editor, objects, proxy, new_probe, tmp_path):
+    first, second = editor(), editor()
+    path = tmp_path / "token"
+    path.write_text(first)
+    probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
+    probe.until_listed(1)
+    go, since, seen = threading.Event(), len(probe.lines), len(proxy.requests)
+    gate = proxy.gate(before=lambda request: go.wait(30), path="configmaps/a", method="GET")
+    proxy.answer(401, when=lambda request: request.headers["authorization"] == "Bearer " + first)
+    for _ in range(20):
+        probe.say("get a")
+    until(lambda: len(proxy.requests) > seen + 3, "several of them under way")
+    path.write_text(second)
+    gate.remove()
+    go.set()
+
+    def replies():
+        return [Reply(line) for line in probe.lines[since:] if line.startswith("reply ")]
+    until(lambda: len(replies()) == 20, "20 answers")
+    assert {reply.status for reply in replies()} == {200}
+    asked = [request for request in proxy.requests[seen:] if not request.is_watch]
+    assert 3 < sum(request.status == 401 for request in asked) <= 20 and sum(request.status == 200 for request in asked) == 20
+    assert probe.said().count("credentials read again") <= 1
+    assert first not in probe.said() and second not in probe.said()
+
+
+def test_an_authority_that_is_replaced(objects, proxy, new_probe, tmp_path):
+    path = tmp_path / "ca.crt"
+    path.write_bytes(proxy.ca_file.read_bytes())
+    probe = new_probe(proxy, "--watch", *FAST, **{"certificate-authority": str(path)})
+    probe.until_listed(1)
+
+    def serve_with_another(number):
+        folder = tmp_path / ("other-%d" % number)
+        make_certificate(folder)
+        return folder, lambda: proxy.tls.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+
+    # In the order that loses nothing: both authorities first.
+    other, switch = serve_with_another(0)
+    path.write_bytes(path.read_bytes() + (other / "ca.crt").read_bytes())
+    until(lambda: "certificates were replaced" in probe.said(), "the new authority")
+    switch()
+    proxy.cut_now()
+    reply = probe.call("get a")
+    assert reply.status == 200, reply.text
+    objects.change("a", "with-both")
+    probe.until_state(objects.state())
+    # Where the file comes alone there is an outage, which ends as soon as it fits.
+    other, switch = serve_with_another(1)
+    path.write_bytes((other / "ca.crt").read_bytes())
+    until(lambda: probe.said().count("certificates were replaced") == 2, "the third authority")
+    proxy.cut_now()
+    assert probe.call("get a").status != 200
+    objects.change("a", "with-the-third")
+    switch()
+    until(lambda: probe.call("get a").status == 200, "the third certificate")
+    probe.until_state(objects.state())
 
 
 def test_a_client_certificate(cluster, objects, new_probe):

@@ -31,9 +31,9 @@ static void empty(struct sw_capture *capture)
     sw_buf_clear(&capture->buf);
 }
 
-void sw_capture_begin(struct sw_capture *capture, unsigned depth, size_t limit_bytes)
+void sw_capture_begin(struct sw_capture *capture, size_t limit_bytes)
 {
-    sw_span_init(&capture->span, depth);
+    sw_span_init(&capture->span, SW_SPAN_DEPTH, capture->kinds);
     empty(capture);
     capture->limit_bytes = limit_bytes;
     capture->seen_bytes = 0;

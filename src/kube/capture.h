@@ -14,6 +14,7 @@
 
 struct sw_capture {
     struct sw_span span;
+    uint8_t kinds[SW_SPAN_DEPTH + 2]; /* of the span */
     struct sw_buf buf;
     size_t limit_bytes;
     size_t seen_bytes;
@@ -22,8 +23,8 @@ struct sw_capture {
 
 void sw_capture_init(struct sw_capture *capture);
 void sw_capture_done(struct sw_capture *capture);
-/* A new value. depth: how deep it may be nested. limit_bytes 0: it is not wanted, only passed. */
-void sw_capture_begin(struct sw_capture *capture, unsigned depth, size_t limit_bytes);
+/* A new value. limit_bytes 0: it is not wanted, only passed. */
+void sw_capture_begin(struct sw_capture *capture, size_t limit_bytes);
 /* Returns how many bytes it took. capture->span.state says whether the value is DONE or BAD; DONE:
  * *ret_value is its text, borrowed until the next call and no longer than the bytes are. */
 size_t sw_capture_feed(struct sw_capture *capture, const char *bytes, size_t len,

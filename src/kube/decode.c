@@ -222,6 +222,7 @@ void sw_decoder_identify(struct sw_decoder *decoder, const char *bytes, size_t l
         sw_run_init(run, decoder->identity_table);
     }
     sw_scan_init(&scan, bytes, len);
+    scan.skips_deep = true;
     (void)sw_run_read(run, &scan); /* what was read before a mistake counts */
     char ends[8];
     identify(run, offsetof(struct identity_view, namespace_), ret_identity->namespace_,

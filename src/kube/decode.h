@@ -9,7 +9,8 @@
  * What is checked: what is bound, and every key on the way to it, wholly (RFC 8259, UTF-8, ranges,
  * pairs of surrogates; \u0000 in what becomes a C string is refused). What is skipped: that its
  * brackets match and are nested at most 200 deep, and that its strings are closed and hold no
- * control character. So a text with a mistake in a part that nobody bound is accepted.
+ * control character. So a text with a mistake in a part that nobody bound is accepted. An object
+ * that is nested deeper is bad alone: the list or the stream that it comes in goes on.
  *
  * Of a key that comes twice the last counts, and takes the place of the first with all below it;
  * null is as if the key were absent (in an array: as if it were not there). A value of the wrong

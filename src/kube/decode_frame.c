@@ -38,7 +38,7 @@ struct sw_frame_reader *sw_frame_reader_new(struct sw_decoder *decoder, size_t f
     reader->arg = arg;
     reader->arena = sw_arena_new(1024);
     sw_capture_init(&reader->capture);
-    sw_capture_begin(&reader->capture, SW_JSON_DEPTH, frame_limit_bytes);
+    sw_capture_begin(&reader->capture, frame_limit_bytes);
     return reader;
 }
 
@@ -204,6 +204,7 @@ static void deliver(struct sw_frame_reader *reader, const char *bytes, size_t le
         return;
     }
     sw_scan_init(&scan, bytes, len);
+    scan.skips_deep = true; /* one that is nested too deep is a bad object, and is named */
     bool is_read = read_parts(&scan, &parts);
     enum sw_frame_type type = is_read ? frame_type(&parts.type) : SW_FRAME_BAD;
     if (!is_read || !parts.object || type == SW_FRAME_BAD) {
@@ -234,7 +235,7 @@ static size_t feed_some(struct sw_frame_reader *reader, const char *bytes, size_
                      reader->capture.span.why);
     } else if (reader->capture.span.state == SW_SPAN_DONE) {
         deliver(reader, value, value_len);
-        sw_capture_begin(&reader->capture, SW_JSON_DEPTH, reader->frame_limit_bytes);
+        sw_capture_begin(&reader->capture, reader->frame_limit_bytes);
     }
     return used;
 }

@@ -244,22 +244,22 @@ static int expect(struct sw_list_reader *reader, bool is_it, enum state next, co
     return is_it ? 0 : fail(reader, what);
 }
 
-static void begin(struct sw_list_reader *reader, enum state state, unsigned depth, size_t limit)
+static void begin(struct sw_list_reader *reader, enum state state, size_t limit)
 {
     reader->state = state;
-    sw_capture_begin(&reader->capture, SW_JSON_DEPTH - depth, limit);
+    sw_capture_begin(&reader->capture, limit);
 }
 
 static int begin_key(struct sw_list_reader *reader, char c)
 {
-    begin(reader, KEY, 1, SMALL_LIMIT);
+    begin(reader, KEY, SMALL_LIMIT);
     return c == '"' ? 0 : fail(reader, "expected a key");
 }
 
 static void begin_value(struct sw_list_reader *reader)
 {
     bool is_wanted = reader->field == KIND || reader->field == METADATA;
-    begin(reader, VALUE, 1, is_wanted ? (size_t)SMALL_LIMIT : 0);
+    begin(reader, VALUE, is_wanted ? (size_t)SMALL_LIMIT : 0);
 }
 
 /* One byte that is no white space, outside of captured values. Returns a code; *ret_is_used: the
@@ -298,11 +298,11 @@ static int step(struct sw_list_reader *reader, char c, bool *ret_is_used)
             return 0;
         }
         *ret_is_used = false;
-        begin(reader, ITEM, 2, reader->item_limit_bytes);
+        begin(reader, ITEM, reader->item_limit_bytes);
         return 0;
     case NEXT_ITEM:
         *ret_is_used = false;
-        begin(reader, ITEM, 2, reader->item_limit_bytes);
+        begin(reader, ITEM, reader->item_limit_bytes);
         return 0;
     case BEHIND_ITEM:
         return expect(reader, c == ',' || c == ']', c == ',' ? NEXT_ITEM : BEHIND,

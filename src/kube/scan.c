@@ -427,13 +427,29 @@ static bool pass_atom(struct sw_scan *scan, char first)
     }
 }
 
-static bool skip_container(struct sw_scan *scan)
+static bool skip_within(struct sw_scan *scan, unsigned limit, uint8_t *kinds)
 {
     struct sw_span span;
-    sw_span_init(&span, SW_JSON_DEPTH - scan->depth);
+    sw_span_init(&span, limit, kinds);
     scan->at += sw_span_feed(&span, scan->at, (size_t)(scan->end - scan->at));
     sw_span_finish(&span);
     return span.state == SW_SPAN_DONE || sw_scan_fail(scan, span.why);
+}
+
+/* By itself, so that the stack is as large only where it is needed. */
+static __attribute__((noinline)) bool skip_deep(struct sw_scan *scan)
+{
+    uint8_t kinds[SW_SPAN_DEPTH + 2];
+    return skip_within(scan, SW_SPAN_DEPTH, kinds);
+}
+
+static bool skip_container(struct sw_scan *scan)
+{
+    uint8_t kinds[SW_JSON_DEPTH + 2];
+    if (scan->skips_deep) {
+        return skip_deep(scan);
+    }
+    return skip_within(scan, SW_JSON_DEPTH - scan->depth, kinds);
 }
 
 bool sw_scan_skip(struct sw_scan *scan)

@@ -22,6 +22,7 @@ struct sw_scan {
     const char *end;
     const char *why; /* a constant text; NULL while all is well */
     unsigned depth;  /* of what was entered and not left */
+    bool skips_deep; /* what is skipped may be nested as deep as SW_SPAN_DEPTH */
     bool has_space;  /* white space between tokens was passed, but for what was skipped */
 };
 

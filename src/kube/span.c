@@ -14,15 +14,15 @@
 static const char unclosed[] = "ends within a string";
 static const char control[] = "control character in a string";
 
-void sw_span_init(struct sw_span *span, unsigned limit)
+void sw_span_init(struct sw_span *span, unsigned limit, uint8_t *kinds)
 {
-    sw_assert(limit <= SW_JSON_DEPTH);
     span->state = SW_SPAN_START;
     span->why = NULL;
     span->in_string = 0;
     span->is_escaped = 0;
     span->depth = 0;
     span->limit = limit;
+    span->kinds = kinds;
 }
 
 static void spoil(struct sw_span *span, const char *why)
@@ -68,13 +68,15 @@ static inline uint64_t quotes(struct sw_span *span, const struct sw_block *block
 static uint64_t walk(struct sw_span *span, const struct sw_block *block, uint64_t brackets)
 {
     unsigned depth = span->depth;
+    const unsigned limit = span->limit;
+    uint8_t *kinds = span->kinds;
     while (brackets) {
         uint64_t bit = brackets & (~brackets + 1);
         unsigned is_open = (block->open & bit) != 0;
         unsigned kind = (block->curly & bit) != 0;
         depth += is_open;
-        unsigned expected = is_open ? kind : span->kinds[depth];
-        span->kinds[depth] = (uint8_t)expected;
+        unsigned expected = is_open ? kind : kinds[depth];
+        kinds[depth] = (uint8_t)expected;
         depth -= !is_open;
         if (expected != kind) {
             spoil(span, "brackets do not match");
@@ -84,7 +86,7 @@ static uint64_t walk(struct sw_span *span, const struct sw_block *block, uint64_
             span->state = SW_SPAN_DONE;
             return bit;
         }
-        if (depth > span->limit) {
+        if (depth > limit) {
             spoil(span, "nested too deep");
             return bit;
         }

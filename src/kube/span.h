@@ -14,6 +14,10 @@
 
 /* Of all that is read here. Kubernetes' own objects stay below 20; a CRD's schema reaches 50. */
 enum { SW_JSON_DEPTH = 200 };
+/* How deep brackets are matched to find where a value ends: as deep as the API server's own
+ * decoders go (10 000, as Go's encoding/json), and what stands around an object. So one that is
+ * nested deeper than SW_JSON_DEPTH is bad alone, and the list or the stream goes on behind it. */
+enum { SW_SPAN_DEPTH = 10000 + 2 };
 
 enum sw_span_state {
     SW_SPAN_START, /* before the value: white space */
@@ -31,11 +35,12 @@ struct sw_span {
     uint64_t is_escaped; /* the next byte is */
     unsigned depth;
     unsigned limit;
-    uint8_t kinds[SW_JSON_DEPTH + 2]; /* by depth from 1: 1 a brace, 0 a bracket */
+    uint8_t *kinds; /* by depth from 1: 1 a brace, 0 a bracket */
 };
 
-/* limit: how deep the value may be nested, at most SW_JSON_DEPTH. */
-void sw_span_init(struct sw_span *span, unsigned limit);
+/* limit: how deep the value may be nested. kinds: room for limit + 2, borrowed as long as the span
+ * is fed. */
+void sw_span_init(struct sw_span *span, unsigned limit, uint8_t *kinds);
 /* Returns how many of the bytes belong to the value or stand before it. Less than len only with
  * DONE or BAD. An atom is DONE when the byte behind it is there, or by sw_span_finish. */
 size_t sw_span_feed(struct sw_span *span, const char *bytes, size_t len);

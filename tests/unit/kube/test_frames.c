@@ -161,6 +161,42 @@ TEST(goes_on_behind_a_bad_item)
                "!/metadata/name: bad escape in a string (byte 22);n/b@5:1;|");
 }
 
+/* A deployment whose managedFields stand before its name, and are nested so deep. */
+static char *deep_item(const char *name, unsigned depth)
+{
+    struct sw_buf text;
+    sw_buf_init(&text, SIZE_MAX);
+    (void)sw_buf_puts(&text, "{\"metadata\":{\"managedFields\":");
+    for (unsigned i = 2; i < depth; i++) {
+        (void)sw_buf_puts(&text, "[");
+    }
+    for (unsigned i = 2; i < depth; i++) {
+        (void)sw_buf_puts(&text, "]");
+    }
+    (void)sw_buf_printf(&text, ",\"namespace\":\"n\",\"name\":\"%s\",\"resourceVersion\":\"6\"}}",
+                        name);
+    char *item = sw_buf_steal(&text);
+    sw_buf_done(&text);
+    return item;
+}
+
+TEST(goes_on_behind_an_item_nested_too_deep)
+{
+    static const unsigned depths[] = {200, 201, 1000, 10000};
+    for (size_t i = 0; i < SW_ARRAY_SIZE(depths); i++) {
+        struct bench *b = bench_new();
+        SW_AUTO(char, sw_free) deep = deep_item("deep", depths[i]);
+        SW_AUTO(char, sw_free) text = sw_asprintf("{\"items\":[%s," ITEM("b") "]}", deep);
+        for (size_t step = 1; step <= strlen(text); step = step * 3 + 1) {
+            assert_string_equal(read_list(b, text, strlen(text), 1 << 20, 0, step),
+                                depths[i] == 200 ? "n/deep@6:1;n/b@5:1;|"
+                                                 : "!n/deep: /metadata: nested too "
+                                                   "deep (byte 227);n/b@5:1;|");
+        }
+        bench_done(b);
+    }
+}
+
 TEST(passes_an_item_beyond_the_limit)
 {
     struct bench *b = bench_new();
@@ -378,6 +414,21 @@ TEST(reports_bad_frames_and_goes_on)
         "BAD /@ not an event of a watch: expected an object;"
         "BAD /@ not an event of a watch: expected an object;"
         "BAD /@ not an event of a watch: no type;ADDED n/b@5:1;");
+}
+
+TEST(goes_on_behind_a_frame_nested_too_deep)
+{
+    struct bench *b = bench_new();
+    SW_AUTO(char, sw_free) deep = deep_item("deep", 10000);
+    SW_AUTO(char, sw_free)
+    text = sw_asprintf(
+        "{\"type\":\"DELETED\",\"object\":%s}{\"type\":\"ADDED\",\"object\":" ITEM("b") "}", deep);
+    for (size_t step = 1; step <= strlen(text); step = step * 3 + 1) {
+        assert_string_equal(read_frames(b, text, strlen(text), 1 << 20, 0, step),
+                            "BAD gone n/deep@6 n/deep: /metadata: nested too deep "
+                            "(byte 227);ADDED n/b@5:1;");
+    }
+    bench_done(b);
 }
 
 TEST(gives_up_where_there_is_no_structure)
@@ -622,6 +673,7 @@ int main(void)
         CASE("list", reads_a_list_cut_anywhere),
         CASE("list", reads_metadata_before_and_behind_the_items),
         CASE("list", goes_on_behind_a_bad_item),
+        CASE("list", goes_on_behind_an_item_nested_too_deep),
         CASE("list", passes_an_item_beyond_the_limit),
         CASE("list", refuses_what_is_no_list),
         CASE("list", lets_the_list_be_freed_from_an_item),
@@ -630,6 +682,7 @@ int main(void)
         CASE("watch", finds_frames_by_structure),
         CASE("watch", reads_bookmarks),
         CASE("watch", reports_bad_frames_and_goes_on),
+        CASE("watch", goes_on_behind_a_frame_nested_too_deep),
         CASE("watch", gives_up_where_there_is_no_structure),
         CASE("watch", passes_a_frame_beyond_the_limit),
         CASE("watch", lets_the_watch_be_stopped_and_freed_from_a_frame),

@@ -169,8 +169,9 @@ static size_t slow_span(const char *text, size_t len, unsigned limit)
 static size_t span_of(const char *text, size_t len, unsigned limit, size_t step, size_t cut)
 {
     struct sw_span span;
+    uint8_t kinds[SW_JSON_DEPTH + 2];
     size_t at = 0;
-    sw_span_init(&span, limit);
+    sw_span_init(&span, limit, kinds);
     while (at < len && span.state != SW_SPAN_DONE && span.state != SW_SPAN_BAD) {
         size_t end = step ? at + step : at < cut ? cut : len;
         end = end < len ? end : len;

@@ -7,7 +7,6 @@
  */
 #include "kube/reflector.h"
 
-#include <malloc.h>
 #include <slipway/apps.h>
 
 #include "base/buf.h"
@@ -19,18 +18,8 @@
 #include "kube/store.h"
 
 #include "fake_transport.h"
+#include "memory.h"
 #include "test.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#ifdef HAS_SANITIZER
-#include <sanitizer/allocator_interface.h>
-#endif
 
 enum {
     OBJECTS = 10000,
@@ -53,34 +42,6 @@ enum {
     AT_LAST_BAD = OBJECTS - 1,
     BAD = 5,
 };
-
-static size_t allocated(void)
-{
-#ifdef HAS_SANITIZER
-    return __sanitizer_get_current_allocated_bytes();
-#else
-    struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-#endif
-}
-
-/* What is resident at this moment, or was at most; in bytes. */
-static size_t resident(const char *key)
-{
-    FILE *file = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned long long kib = 0;
-
-    assert_non_null(file);
-    while (kib == 0 && fgets(line, sizeof line, file)) {
-        if (strncmp(line, key, strlen(key)) == 0) {
-            kib = strtoull(line + strlen(key) + 1, NULL, 10);
-        }
-    }
-    fclose(file);
-    assert_true(kib > 0);
-    return (size_t)kib * 1024;
-}
 
 struct fixture {
     struct sw_loop *loop;
@@ -214,11 +175,11 @@ static void serve(struct fixture *f, struct fake_request *request)
         if (!request->is_open) {
             fail_msg("the list was given up: %s", f->log.text);
         }
-        f->peak = SW_MAX(f->peak, allocated() - own);
+        f->peak = SW_MAX(f->peak, test_allocated() - own);
     }
     f->sent += f->page.len;
     fake_end(request, 0);
-    f->peak = SW_MAX(f->peak, allocated() - own);
+    f->peak = SW_MAX(f->peak, test_allocated() - own);
     sw_loop_virtual_advance(f->loop, 0);
 }
 
@@ -301,11 +262,11 @@ static void check_memory(struct fixture *f, size_t times, size_t allocated_befor
     if (f->peak - allocated_before > most) {
         fail_msg("%zu bytes are allocated, %zu may be", f->peak - allocated_before, most);
     }
-#ifdef HAS_SANITIZER
+#ifdef TEST_HAS_SANITIZER
     (void)resident_before; /* it keeps what is freed */
 #else
     /* The server's page too; and a quarter more for what the allocator cannot give back. */
-    size_t grown = resident("VmHWM:") - resident_before;
+    size_t grown = test_resident("VmHWM:") - resident_before;
     most = (most + f->page.room) / 4 * 5;
     if (grown > most) {
         fail_msg("%zu bytes are resident, %zu may be", grown, most);
@@ -317,8 +278,8 @@ TEST(ten_thousand_with_bad_ones_among_them_stay_within_their_memory)
 {
     struct fixture f;
     setup(&f);
-    size_t allocated_before = allocated() - f.page.room;
-    size_t resident_before = resident("VmRSS:");
+    size_t allocated_before = test_allocated() - f.page.room;
+    size_t resident_before = test_resident("VmRSS:");
     serve_all(&f);
     check_contents(&f);
     assert_int_equal(f.listed, 1);

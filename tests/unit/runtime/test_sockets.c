@@ -17,6 +17,12 @@
 #include "runtime/health.h"
 #include "runtime/webhook.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "../memory.h"
 #include "../test.h"
 #include "fixture.h"
 
@@ -72,6 +78,7 @@ struct script {
     struct sw_core *core;
     struct made_up made_up;
     char *folder;
+    struct crowd *crowd;
 };
 
 static void finish(struct script *s);
@@ -317,6 +324,140 @@ TEST(listens_when_there_is_a_certificate_and_follows_its_change)
     run(&s, steps);
 }
 
+/* ---- ten thousand connections ---- */
+
+enum {
+    WAVE = 200, /* below the 256 that are held at once */
+    WAVES = 50,
+    CROWD = 600,        /* and beyond, all at once: who is silent has a second */
+    REVIEWER_EVERY = 5, /* waves; in the middle of such a one somebody asks for a review */
+    GROWTH_BYTES = 256 * 1024,
+    RESIDENT_GROWTH_BYTES = 4 * 1024 * 1024,
+};
+
+struct crowd {
+    int fds[CROWD];
+    size_t open, sum, wave;
+    size_t allocated, resident;
+    unsigned looks;
+};
+
+/* They say nothing, or what is no TLS, or the beginning of a handshake; some end with a reset. */
+static void join(struct script *s)
+{
+    static const char noise[] = "GET / HTTP/1.1\r\n\r\n";
+    static const char hello[] = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+    struct crowd *crowd = s->crowd;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(sw_webhook_port(s->webhook)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct linger reset = {.l_onoff = 1};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    assert_true(fd >= 0);
+    assert_true(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
+                errno == EINPROGRESS);
+    if (crowd->sum % 4 == 1)
+        (void)!send(fd, noise, sizeof(noise) - 1, MSG_NOSIGNAL);
+    else if (crowd->sum % 4 == 2)
+        (void)!send(fd, hello, sizeof(hello) - 1, MSG_NOSIGNAL);
+    if (crowd->sum % 3 == 0)
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+    crowd->fds[crowd->open++] = fd;
+    crowd->sum++;
+}
+
+static void leave(struct crowd *crowd)
+{
+    while (crowd->open > 0)
+        close(crowd->fds[--crowd->open]);
+}
+
+static void ask_anew(struct script *s)
+{
+    connect_to(s, sw_webhook_port(s->webhook), "one");
+    ask(s, "POST", "/mutate", create);
+}
+
+/* The first waves are the measure: what is kept ready is there after them. */
+static void measure(struct script *s)
+{
+    s->crowd->allocated = test_allocated();
+    s->crowd->resident = test_resident("VmRSS:");
+}
+
+static bool comes_in_waves(struct script *s)
+{
+    struct crowd *crowd = s->crowd;
+
+    if (crowd->open > 0) {
+        if (s->asked.client && !is_answered(s))
+            return false;
+        leave(crowd);
+        close_client(s);
+    }
+    if (crowd->wave == 2 * REVIEWER_EVERY && !crowd->allocated)
+        measure(s);
+    if (crowd->wave == WAVES)
+        return true;
+    while (crowd->open < WAVE)
+        join(s);
+    if (crowd->wave++ % REVIEWER_EVERY == 0)
+        ask_anew(s);
+    return false;
+}
+
+static bool comes_all_at_once(struct script *s)
+{
+    while (s->crowd->open < CROWD)
+        join(s);
+    ask_anew(s);
+    return true;
+}
+
+static bool leaves(struct script *s)
+{
+    leave(s->crowd);
+    ask_anew(s);
+    return true;
+}
+
+/* Some are still being closed. */
+static bool is_as_small_as_before(struct script *s)
+{
+    struct crowd *crowd = s->crowd;
+    size_t now = test_allocated();
+
+    if (now > crowd->allocated + GROWTH_BYTES) {
+        if (++crowd->looks > 5000)
+            fail_msg("%zu bytes are allocated, %zu were before", now, crowd->allocated);
+        return false;
+    }
+#ifndef TEST_HAS_SANITIZER
+    assert_in_range(test_resident("VmRSS:"), 0, crowd->resident + RESIDENT_GROWTH_BYTES);
+#endif
+    assert_int_equal(crowd->sum, WAVE * WAVES + CROWD);
+    return true;
+}
+
+TEST(ten_thousand_connections_take_no_memory_and_keep_no_review_out)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_webhook,   put_first_certificate, listens,     is_answered,
+        comes_in_waves, comes_all_at_once,     is_answered, leaves,
+        is_answered,    is_as_small_as_before, NULL,
+    };
+    struct crowd crowd = {0};
+    struct script s = {.crowd = &crowd};
+    struct rlimit files;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_true(files.rlim_cur > CROWD + 300);
+    run(&s, steps);
+}
+
 static bool open_webhook_on_a_taken_address(struct script *s)
 {
     struct sw_webhook_options options = {.cert_folder = s->folder};
@@ -455,6 +596,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE("webhook", listens_when_there_is_a_certificate_and_follows_its_change),
         CASE("webhook", says_which_address_it_cannot_have),
+        CASE("webhook", ten_thousand_connections_take_no_memory_and_keep_no_review_out),
         CASE("endpoints", serve_probes_and_metrics_on_their_own_addresses),
         CASE("endpoints", are_closed_where_nobody_wants_them),
     };

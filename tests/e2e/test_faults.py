@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What networks and overloaded servers do, between slipway and the API server, while Deployments roll."""
 
+import json
 import random
 import threading
 import time
@@ -10,7 +11,7 @@ import pytest
 from harness import observer as look
 from harness.cluster import api
 from harness.fault_proxy import HANDOVER
-from harness.scene import DEPLOYMENT_PATH
+from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH
 from harness.wait import stays, until, until_quiet
 
 LIST_OR_WATCH = r"/(deployments|deploymentcoordinations)\?"
@@ -203,6 +204,39 @@ def test_a_cache_that_stands_still_releases_nobody_wrongly(scene, what):
     frozen.thaw()
     scene.until_runs("a", version="5")
     scene.until_runs("b", "c")
+    scene.until_ready()
+
+
+def test_who_is_shown_lists_of_before_the_last_turn_releases_nobody(scene):
+    """It starts anew behind a replica that is a turn behind: there a is complete and about to give way, while b rolls already."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", "c", replicas=1, spec={"minReadySeconds": 10})
+    scene.roll_and_stall("a")
+    scene.update("b", "c")
+    scene.let_pods_go()
+    until(lambda: scene.runs("a", "2"), "a is complete, and waits")
+    old = {"deployments": scene.api.get(DEPLOYMENT_PATH % scene.namespace),
+           "deploymentcoordinations": scene.api.get(COORDINATION_PATH % scene.namespace)}
+    scene.stall_pods()
+    assert old["deploymentcoordinations"]["items"][0]["status"]["activeDeployment"].endswith("/a")
+    scene.until_rolling("b")
+    slipway.kill()
+    before = len(proxy.requests)
+    frozen = proxy.freeze(path=LIST_OR_WATCH)
+    lists = [proxy.answer(200, body=json.dumps(body).encode(), headers={"Content-Type": "application/json"}, method="GET", watch=False,
+                          path=r"/%s\?" % plural) for plural, body in old.items()]
+    slipway.start()
+    until(lambda: any(write.status == 409 for write in proxy.requests[before:] if write.is_write), "it acts on old news, in vain")
+    count = until_quiet(lambda: len(proxy.handover_writes()), "no storm of writes on old news")
+    assert count < 60, "%d writes on old news" % count
+    assert all(rule.hits for rule in lists)
+    assert scene.is_held("c") and scene.runs("a", "2") and scene.status()["activeDeployment"].endswith("/b")
+    assert not any(b"released-by" in write.payload and write.name == "c" for write in proxy.requests[before:] if write.is_write)
+    for rule in lists:
+        rule.remove()
+    frozen.thaw()
+    scene.let_pods_go()
+    scene.until_runs("a", "b", "c", timeout_s=90)
     scene.until_ready()
 
 

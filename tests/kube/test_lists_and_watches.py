@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reflector against the real API server, with a proxy in between that does what networks do."""
 
+import gzip
 import json
 import threading
 import time
@@ -9,6 +10,7 @@ import pytest
 
 from control_plane.instance import service_account_token
 from probes import FAST, Objects, check_deltas
+from harness import wire
 from harness.wait import until
 
 WATCH = ("--watch", *FAST)
@@ -139,6 +141,39 @@ def test_a_410_relists_at_least_as_new_as_what_was_seen(objects, proxy, new_prob
     assert len([line for line in probe.lines if line.startswith("listed cached")]) == 1
 
 
+def test_a_stale_replica_does_not_take_the_store_back(cluster, namespace, objects, proxy, new_probe):
+    """Behind a balancer the next server may show what was true a minute ago, in its lists and in its watches."""
+    for name in ("changed", "deleted", "recreated"):
+        objects.create(name, "1")
+    probe = new_probe(proxy, *WATCH)
+    probe.until_listed(3)
+    until(lambda: proxy.count_watches() == 1, "a watch")
+    old = cluster.api.get("/api/v1/namespaces/%s/configmaps" % namespace)
+    objects.change("changed", "2")
+    objects.delete("deleted")
+    objects.delete("recreated")
+    objects.create("recreated", "2")
+    objects.create("new", "2")
+    probe.until_state(objects.state())
+    told, last = len(probe.deltas()), max(int(item["metadata"]["resourceVersion"]) for item in old["items"])
+    frames = [{"type": kind, "object": dict(item, kind="ConfigMap", apiVersion="v1")} for item in old["items"] for kind in ("ADDED", "MODIFIED")]
+    frames.append({"type": "BOOKMARK", "object": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": str(last)}}})
+    stream = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    stream += b"".join(wire.chunk(json.dumps(frame).encode() + b"\n") for frame in frames) + b"0\r\n\r\n"
+    old_list = proxy.answer(200, body=json.dumps(old).encode(), headers={"Content-Type": "application/json"}, watch=False,
+                            path=r"[?&]resourceVersion=[1-9]")
+    old_watch = proxy.speak(stream, watch=True)
+    proxy.inject_error(410)
+    old_list.until_hit()
+    old_watch.until_hit(3)
+    assert probe.state() == objects.state() and len(probe.deltas()) == told
+    old_watch.remove()
+    old_list.remove()
+    objects.change("new", "3")
+    probe.until_state(objects.state())
+    check_deltas(probe.deltas())
+
+
 def test_a_410_on_the_third_page_throws_the_list_away(objects, proxy, new_probe):
     fill(objects, 50)
     rule = proxy.answer(410, path="continue=", skip=1, times=1)
@@ -194,6 +229,49 @@ def test_a_page_of_html_is_no_list(objects, proxy, new_probe):
     objects.change("x000", "after")
     probe.until_state(objects.state())
     assert "<html>Bad Gateway</html>" in probe.said()
+
+
+def whole(text):
+    return gzip.compress(text)
+
+
+def a_member_for_each_line(text):
+    return b"".join(gzip.compress(line) for line in text.splitlines(keepends=True))
+
+
+def corrupted(text):
+    packed = bytearray(gzip.compress(text))
+    packed[len(packed) // 2] ^= 0xff
+    return bytes(packed)
+
+
+@pytest.mark.parametrize("pack", [whole, a_member_for_each_line, corrupted], ids=lambda pack: pack.__name__)
+def test_gzip_is_not_asked_for_and_not_taken_for_anything_else(cluster, namespace, objects, proxy, new_probe, pack):
+    """The API server packs what is larger than 128 KiB, for those who take it; somebody in between may do so unasked."""
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    for number in range(3):
+        objects.create("x%d" % number, "v" * 60000)
+    text = json.dumps(cluster.api.get("/api/v1/namespaces/%s/configmaps" % namespace), indent=1).encode()
+    rule = proxy.answer(200, body=pack(text), headers=packed, watch=False)
+    probe = new_probe(proxy, *WATCH)
+    rule.until_hit(2)
+    assert not probe.deltas() and "list failed" in probe.said()
+    rule.remove()
+    probe.until_listed(3)
+    assert probe.state() == objects.state()
+    until(lambda: proxy.count_watches() == 1, "a watch")
+    frames = b"".join(json.dumps({"type": kind, "object": dict(objects.get("x0"), kind="ConfigMap", apiVersion="v1")}).encode() + b"\n"
+                      for kind in ("MODIFIED", "DELETED"))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    rule = proxy.speak(head + wire.chunk(pack(frames)) + b"0\r\n\r\n", watch=True)
+    proxy.cut_now(watch=True)
+    rule.until_hit(2)
+    rule.remove()
+    objects.change("x1", "after")
+    probe.until_state(objects.state())
+    check_deltas(probe.deltas())
+    assert not any(kind == "-" for kind, *_ in probe.deltas())
+    assert not any("gzip" in request.headers.get("accept-encoding", "") for request in proxy.requests)
 
 
 def test_a_requested_list_shows_what_was_written_before(objects, proxy, new_probe):

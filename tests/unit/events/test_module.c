@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+#include "../memory.h"
 #include "../runtime/fixture.h"
 #include "../test.h"
 
@@ -43,18 +44,23 @@ static void end(struct stage *s)
     free(s);
 }
 
-static void say(struct stage *s, const char *message)
+static void say_of(struct stage *s, const char *name, const char *uid, const char *message)
 {
     const struct sw_object object = {
         .kind = &sw_kind_deployment,
         .namespace_ = "n",
-        .name = "web",
-        .uid = "u1",
+        .name = name,
+        .uid = uid,
         .resource_version = "7",
     };
 
     sw_record(s->speaker.self, &object, SW_NORMAL, "Happened", "%s", message);
     fixture_turn(&s->f);
+}
+
+static void say(struct stage *s, const char *message)
+{
+    say_of(s, "web", "u1", message);
 }
 
 static struct fake_request *the(struct stage *s)
@@ -268,6 +274,38 @@ TEST(a_storm_does_not_reach_the_api_server)
     end(s);
 }
 
+/* A hundred a second, of two thousand objects, while the API server does not answer. */
+TEST(a_flood_of_a_hundred_thousand_is_bounded)
+{
+    enum { FLOOD = 100000, OBJECTS = 2000, QUEUE = 1000, GROWTH_BYTES = 256 * 1024 };
+    struct stage *s = begin();
+    char name[32], message[32];
+    size_t before = 0;
+    int written = 0;
+
+    for (int i = 0; i < FLOOD; i++) {
+        snprintf(name, sizeof(name), "web-%d", i % OBJECTS);
+        snprintf(message, sizeof(message), "m%d", i);
+        say_of(s, name, name, message);
+        sw_loop_virtual_advance(s->f.loop, 10);
+        if (i == FLOOD / 2)
+            before = test_allocated();
+    }
+    assert_in_range(test_allocated(), 0, before + GROWTH_BYTES);
+    assert_true(s->f.transport->count < 250); /* one at a time, each given some seconds */
+    /* What was queued comes as fast as the client's own rate allows, and no more than that. */
+    for (int quiet_s = 0; quiet_s < 60; quiet_s++) {
+        for (; !is_quiet(s); written++, quiet_s = 0)
+            accept(s, the(s));
+        sw_loop_virtual_advance(s->f.loop, 1000);
+    }
+    assert_in_range(written, QUEUE / 2, QUEUE + 1);
+    say(s, "and after");
+    assert_string_equal(sw_json_get_string(body_of(s, the(s)), "message"), "and after");
+    accept(s, the(s));
+    end(s);
+}
+
 TEST(it_may_stop_during_a_write_and_before_a_try)
 {
     struct stage *s = begin();
@@ -291,6 +329,7 @@ int main(void)
         CASE("events", a_create_that_came_through_unanswered_does_not_lose_what_happened_since),
         CASE("events", without_any_answer_it_is_given_up_and_the_next_follows),
         CASE("events", a_storm_does_not_reach_the_api_server),
+        CASE("events", a_flood_of_a_hundred_thousand_is_bounded),
         CASE("events", it_may_stop_during_a_write_and_before_a_try),
     };
     return RUN(tests);

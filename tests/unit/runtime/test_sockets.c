@@ -288,6 +288,64 @@ static bool is_refused_with_405(struct script *s)
     return true;
 }
 
+/* Two objects of the largest size and their frame; white space does as well. */
+enum { BODY_LIMIT = 8 << 20 };
+static char large[BODY_LIMIT + 2];
+
+static void ask_large(struct script *s, size_t len)
+{
+    memset(large, ' ', len);
+    memcpy(large, create, sizeof(create) - 1);
+    large[len] = '\0';
+    ask(s, "POST", "/mutate", large);
+}
+
+static bool asks_with_8_mib(struct script *s)
+{
+    ask_large(s, BODY_LIMIT);
+    return true;
+}
+
+static bool asks_with_a_byte_more(struct script *s)
+{
+    ask_large(s, BODY_LIMIT + 1);
+    return true;
+}
+
+static bool is_refused_with_413(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 413);
+    return true;
+}
+
+static bool asks_again(struct script *s)
+{
+    ask(s, "POST", "/mutate", create);
+    return true;
+}
+
+TEST(reads_8_mib_and_not_a_byte_more)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_webhook,
+        put_first_certificate,
+        listens,
+        is_answered,
+        asks_with_8_mib,
+        is_answered,
+        asks_with_a_byte_more,
+        is_refused_with_413,
+        asks_again,
+        is_answered,
+        NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
 static bool asks_while_draining(struct script *s)
 {
     sw_webhook_drain(s->webhook);
@@ -595,6 +653,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE("webhook", listens_when_there_is_a_certificate_and_follows_its_change),
+        CASE("webhook", reads_8_mib_and_not_a_byte_more),
         CASE("webhook", says_which_address_it_cannot_have),
         CASE("webhook", ten_thousand_connections_take_no_memory_and_keep_no_review_out),
         CASE("endpoints", serve_probes_and_metrics_on_their_own_addresses),

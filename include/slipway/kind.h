@@ -16,9 +16,9 @@
  *         SW_BIND_END,
  *     };
  *
- * A value of the wrong type makes the object bad: it is left out of the store, logged and counted,
- * and the rest goes on. null counts as absent. The last of duplicate keys counts, as in the API
- * server.
+ * A value of the wrong type makes the object bad: it stays in the store as it was when it could be
+ * read, or is left out if it never could; that is logged and counted, and the rest goes on. null
+ * counts as absent. The last of duplicate keys counts, as in the API server.
  */
 #ifndef SLIPWAY_KIND_H
 #define SLIPWAY_KIND_H

@@ -51,11 +51,16 @@ size_t sw_object_size(const struct sw_object *object);
  */
 struct sw_list_reader;
 
+/* An item that could not be decoded, or is beyond the limit. */
+struct sw_bad_item {
+    const char *namespace_, *name; /* "" if unknown */
+    const struct sw_error *error;
+};
+
+/* Both may free the reader: then feed returns -ECANCELED. */
 struct sw_list_events {
-    /* object is taken. A bad item, or one beyond the limit, comes as NULL with the error (its name
-     * where it could be read) and the list goes on. May free the reader: then feed returns
-     * -ECANCELED. */
-    void (*on_item)(void *arg, struct sw_object *object_taken, const struct sw_error *error);
+    void (*on_item)(void *arg, struct sw_object *object_taken);
+    void (*on_bad)(void *arg, const struct sw_bad_item *bad); /* the list goes on */
 };
 
 /* Limits of an item and of a frame; the API server accepts objects of about 3 MiB. */

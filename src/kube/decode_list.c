@@ -66,7 +66,7 @@ struct sw_list_reader {
     enum field field;
     bool has_items;
     bool is_feeding;
-    bool is_freed;         /* from on_item: feed frees it when it is back */
+    bool is_freed;         /* from an event: feed frees it when it is back */
     struct sw_error error; /* with code != 0 nothing more is read */
 };
 
@@ -209,15 +209,22 @@ static void take_item(struct sw_list_reader *reader, const char *bytes, size_t l
 {
     struct sw_error error = {0};
     struct sw_object *object = NULL;
-    if (reader->capture.is_too_large) {
-        struct sw_identity identity;
-        sw_decoder_identify(reader->decoder, bytes, len, &identity);
-        sw_error_set(&error, SW_E_TOO_LARGE, "%s%s%s: larger than %zu bytes", identity.namespace_,
-                     identity.namespace_[0] ? "/" : "", identity.name, reader->item_limit_bytes);
-    } else {
+    struct sw_identity identity;
+    bool is_too_large = reader->capture.is_too_large;
+    if (!is_too_large) {
         (void)sw_decode_object(reader->decoder, bytes, len, NULL, &object, &error);
     }
-    reader->events->on_item(reader->arg, object, object ? NULL : &error);
+    if (object) {
+        reader->events->on_item(reader->arg, object);
+        return;
+    }
+    sw_decoder_identify(reader->decoder, bytes, len, &identity);
+    if (is_too_large) {
+        sw_error_set(&error, SW_E_TOO_LARGE, "%s%s%s: larger than %zu bytes", identity.namespace_,
+                     identity.namespace_[0] ? "/" : "", identity.name, reader->item_limit_bytes);
+    }
+    const struct sw_bad_item bad = {identity.namespace_, identity.name, &error};
+    reader->events->on_bad(reader->arg, &bad);
 }
 
 static int take(struct sw_list_reader *reader, const char *bytes, size_t len)

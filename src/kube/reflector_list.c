@@ -26,15 +26,18 @@
 #define PAGE_TIMEOUT_MS UINT64_C(60000) /* after which the API server cuts a request */
 #define PAGE_SILENCE_MS UINT64_C(30000)
 
-static void on_item(void *arg, struct sw_object *object_taken, const struct sw_error *error)
+static void on_item(void *arg, struct sw_object *object_taken)
 {
     struct sw_reflector *r = arg;
-    if (object_taken) {
-        r->items++;
-        sw_store_replace_add_take(r->store, object_taken);
-    } else {
-        sw_reflector_note_bad(r, error);
-    }
+    r->items++;
+    sw_store_replace_add_take(r->store, object_taken);
+}
+
+static void on_bad(void *arg, const struct sw_bad_item *bad)
+{
+    struct sw_reflector *r = arg;
+    sw_reflector_note_bad(r, bad->error);
+    sw_store_replace_keep(r->store, bad->namespace_, bad->name);
 }
 
 static void on_list_bytes(void *arg, const char *bytes, size_t len)
@@ -91,7 +94,7 @@ static void request_page(struct sw_reflector *r)
 {
     static const struct sw_client_stream_events events = {sw_reflector_on_open, on_list_bytes,
                                                           on_list_end};
-    static const struct sw_list_events list_events = {on_item};
+    static const struct sw_list_events list_events = {on_item, on_bad};
     struct sw_buf path;
     sw_buf_init(&path, SIZE_MAX);
     sw_buf_puts(&path, r->path);

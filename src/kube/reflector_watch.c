@@ -38,13 +38,14 @@ static void apply(struct sw_reflector *r, const struct sw_frame *frame)
     }
 }
 
-/* What cannot be read is left out, as from a list; the version goes on all the same, or the watch
- * would meet the same event for ever. */
+/* What cannot be read stays as it was when it could, as with a list: whoever took it for deleted
+ * would forget a rollout that goes on. The version goes on, or the watch would meet the same event
+ * for ever. */
 static void apply_bad(struct sw_reflector *r, const struct sw_frame *frame)
 {
     SW_AUTO(char, sw_free) version = sw_strdup(frame->resource_version);
     sw_reflector_note_bad(r, frame->error);
-    if (frame->name[0]) {
+    if (frame->is_deletion && frame->name[0]) {
         sw_store_delete(r->store, frame->namespace_, frame->name, "", version);
     }
     if (!r->is_freed && version[0]) {

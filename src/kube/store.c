@@ -56,6 +56,7 @@ struct sw_store {
     } changes;
     bool is_telling;
     bool is_replacing;
+    uint64_t replacements; /* begun */
     struct entries side; /* in the order of the list */
 };
 
@@ -317,6 +318,7 @@ void sw_store_replace_begin(struct sw_store *store)
 {
     sw_store_replace_abort(store);
     store->is_replacing = true;
+    store->replacements++;
 }
 
 void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_taken)
@@ -334,6 +336,15 @@ void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_
     }
     free_object(store, entry->side); /* twice in the list: the last counts */
     entry->side = object_taken;
+}
+
+void sw_store_replace_keep(struct sw_store *store, const char *namespace_, const char *name)
+{
+    sw_assert(store->is_replacing);
+    struct sw_store_entry *entry = sw_store_table_find(&store->table, namespace_, name);
+    if (entry) {
+        entry->kept = store->replacements;
+    }
 }
 
 static void forget_side(struct sw_store *store)
@@ -366,7 +377,8 @@ static void replace(struct sw_store *store, const char *list_version, bool is_an
     entry = sw_store_walk_begin(&store->table, &walk, SW_STORE_ALL, NULL);
     for (; entry; entry = sw_store_walk_next(&store->table, &walk)) {
         bool is_unknown = !is_anew && is_newer(entry->object->resource_version, list_version);
-        if (!entry->is_named && !is_unknown) {
+        bool is_kept = !is_anew && entry->kept == store->replacements;
+        if (!entry->is_named && !is_unknown && !is_kept) {
             remove_entry(store, entry, list_version, true);
         }
     }

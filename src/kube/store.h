@@ -61,6 +61,8 @@ bool sw_store_delete(struct sw_store *store, const char *namespace_, const char 
  * anew, or abort, forgets what was added. */
 void sw_store_replace_begin(struct sw_store *store);
 void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_taken);
+/* Of an item of the list that cannot be read: what is known of it stays; nothing, if nothing is. */
+void sw_store_replace_keep(struct sw_store *store, const char *namespace_, const char *name);
 void sw_store_replace_commit(struct sw_store *store, const char *list_version);
 /* The same after the versions themselves have gone back: none of those known means anything any
  * more, and one of them may stand for something else now. The list alone counts, all of it is told.

@@ -31,6 +31,7 @@ struct sw_store_entry {
     uint64_t serial;          /* of being listed: later ones are higher */
     uint32_t hash;
     bool is_named; /* in the replacement that is being committed */
+    uint64_t kept; /* by the replacement of this number, as it is */
     struct {
         struct sw_store_bucket *bucket; /* NULL: not in this list */
         struct sw_store_entry *prev, *next;

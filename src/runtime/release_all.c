@@ -314,16 +314,19 @@ static void begin_items(struct sw_release_all *all)
 
 /* ---- the list ---- */
 
-static void on_item(void *arg, struct sw_object *object, const struct sw_error *error)
+static void on_bad(void *arg, const struct sw_bad_item *bad)
+{
+    struct sw_release_all *all = arg;
+
+    sw_buf_printf(all->out, "skipped: %s\n", bad->error->text);
+    all->result.failed++;
+}
+
+static void on_item(void *arg, struct sw_object *object)
 {
     struct sw_release_all *all = arg;
     struct item *item;
 
-    if (!object) {
-        sw_buf_printf(all->out, "skipped: %s\n", error->text);
-        all->result.failed++;
-        return;
-    }
     item = SW_NEW(struct item);
     item->all = all;
     item->namespace_ = sw_strdup(object->namespace_);
@@ -341,7 +344,7 @@ static void on_item(void *arg, struct sw_object *object, const struct sw_error *
 /* 0, or the code with all->list_error said. */
 static int read_page(struct sw_release_all *all, const struct sw_reply *reply)
 {
-    static const struct sw_list_events events = {.on_item = on_item};
+    static const struct sw_list_events events = {.on_item = on_item, .on_bad = on_bad};
     struct sw_list_reader *reader =
         sw_list_reader_new(all->decoder, ITEM_LIMIT_BYTES, &events, all);
     const char *version, *next = "";

@@ -27,12 +27,17 @@ static void say(struct reading *reading, const char *what, const char *more)
     sw_assert(sw_buf_printf(&reading->said, "%s %s;", what, more) == 0);
 }
 
-static void on_item(void *arg, struct sw_object *object_taken, const struct sw_error *error)
+static void on_item(void *arg, struct sw_object *object_taken)
 {
     struct reading *reading = arg;
-    sw_assert(!object_taken == (error != NULL));
-    say(reading, object_taken ? "item" : "bad", object_taken ? object_taken->name : error->text);
+    say(reading, "item", object_taken->name);
     sw_object_free(reading->decoder, object_taken);
+}
+
+static void on_bad(void *arg, const struct sw_bad_item *bad)
+{
+    struct reading *reading = arg;
+    say(reading, bad->name, bad->error->text);
 }
 
 static void on_frame(void *arg, const struct sw_frame *frame)
@@ -52,7 +57,7 @@ static void on_frame(void *arg, const struct sw_frame *frame)
 
 static void read_list(struct reading *reading, const char *bytes, size_t len, size_t step)
 {
-    static const struct sw_list_events events = {.on_item = on_item};
+    static const struct sw_list_events events = {on_item, on_bad};
     struct sw_error error = {0};
     const char *version;
     const char *more;

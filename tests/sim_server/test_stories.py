@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ./tools/run plays."""
 
+import os
 import re
 import signal
 import subprocess
@@ -38,13 +39,14 @@ def test_what_is_kept_can_be_used_until_it_is_interrupted():
         if line.startswith("slipway's log:"):
             break
     kubeconfig, command = re.search(r"export KUBECONFIG=(\S+)\n  (.* get deployments,deploymentcoordinations)\n", said).groups()
-    listed = subprocess.run(command, shell=True, env={"KUBECONFIG": kubeconfig}, capture_output=True, text=True, timeout=60)
+    env = dict(os.environ, KUBECONFIG=kubeconfig)
+    listed = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60)
     assert listed.returncode == 0 and "deployment.apps/cart" in listed.stdout, said + listed.stderr
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0 and "stop and remove everything" in rest
-    assert subprocess.run(command, shell=True, env={"KUBECONFIG": kubeconfig}, capture_output=True, timeout=60).returncode != 0, "nothing is left"
+    assert subprocess.run(command, shell=True, env=env, capture_output=True, timeout=60).returncode != 0, "nothing is left"
 
 
 def test_what_there_is_to_play():

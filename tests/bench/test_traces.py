@@ -101,22 +101,42 @@ def test_what_was_before_the_measurement_is_left_out(trace):
     assert trace.handovers(since=1931) == []
 
 
-def test_the_wire_knows_better_when_a_request_was_sent(trace):
-    class Wire:
-        def sent_before(self, port, ns):
-            return ns - 5 if port == 10 else None
+class Wire:
+    """Each request came 5 before the server read it; what the server had for a client left it 3 later."""
 
+    def sent_before(self, port, ns):
+        return ns - 5 if port == 10 else None
+
+    def received_after(self, port, ns):
+        return ns + 3
+
+
+def test_the_wire_knows_better_when_bytes_were_sent(trace):
     hand_over(trace)
-    assert trace.handovers(Wire()) == [([5, 15, 25], 1500)]
+    assert trace.handovers(Wire()) == [([2, 12, 22], 1500)]
 
 
 def test_a_request_that_the_wire_has_missed_is_not_counted(trace):
-    class Wire:
+    class Deaf(Wire):
         def sent_before(self, port, ns):
             return 500
 
     hand_over(trace)
-    assert trace.handovers(Wire()) == []
+    assert trace.handovers(Deaf()) == []
+
+
+def test_an_event_or_answer_that_the_wire_has_missed_is_not_counted(trace):
+    class Deaf(Wire):
+        def __init__(self, missed):
+            self.missed = missed
+
+        def received_after(self, port, ns):
+            return None if ns == self.missed else ns
+
+    hand_over(trace)
+    assert trace.handovers(Deaf(0)) == [([5, 15, 25], 1500)]
+    for missed in (1000, 1500, 1900):
+        assert trace.handovers(Deaf(missed)) == [], missed
 
 
 def test_a_trace_that_is_cut_is_refused(trace):

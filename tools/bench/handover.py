@@ -94,8 +94,8 @@ def seen_ms(timelines):
 
 
 def play(bench, stage, rounds, core=None):
-    """slipway hands over (MEMBERS - 1) * rounds times; (what a watcher saw, in ms; processor time of slipway, in ms; when it
-    began, as time.monotonic_ns() tells it)."""
+    """slipway hands over (MEMBERS - 1) * rounds times; (what a watcher saw, in ms; processor time of slipway, and how long it was
+    ready and others ran, in ms; when it began, as time.monotonic_ns() tells it)."""
     stage.tell_kubelets("PATCH", "/settings", {"start": START, "stop": "0ms"})
     slipway = start_slipway(stage)
     if core is not None:
@@ -105,12 +105,13 @@ def play(bench, stage, rounds, core=None):
     all_ready(stage.client, 1)
     if not proc.until_quiet(slipway.process.pid):
         raise Failed("slipway does not come to rest")
-    found, begin, before = [], time.monotonic_ns(), proc.cpu_ns(slipway.process.pid)
+    pid = slipway.process.pid
+    found, begin, ran, waited = [], time.monotonic_ns(), proc.cpu_ns(pid), proc.waited_ns(pid)
     for number in range(rounds):
         bench.say("round %d of %d" % (number + 1, rounds))
         found += seen_ms(roll(stage.client, ["g0000"], MEMBERS, "v%d" % (number + 2), 300))
         all_ready(stage.client, 1)
-    return found, (proc.cpu_ns(slipway.process.pid) - before) / 1e6, begin
+    return found, (proc.cpu_ns(pid) - ran) / 1e6, (proc.waited_ns(pid) - waited) / 1e6, begin
 
 
 def measure_simulated(bench):
@@ -120,17 +121,19 @@ def measure_simulated(bench):
         core, other = cores()
         pin(stage.at.pid, other)
         with Wire(urllib.parse.urlsplit(stage.at.server).port, bench.folder / "wire") as wire:
-            seen, cpu_ms, begin = play(bench, stage, rounds, core)
+            seen, cpu_ms, waited_ms, begin = play(bench, stage, rounds, core)
     handovers = list(Trace(trace_file, wire if wire.is_open else None).handovers(begin))
     if len(handovers) < 0.9 * len(seen):
         raise Failed("the trace shows %d hand-overs, a watcher saw %d" % (len(handovers), len(seen)))
     own, whole = [sum(steps) / 1e6 for steps, _ in handovers], [ns / 1e6 for _, ns in handovers]
     steps = [median([steps[number] for steps, _ in handovers]) / 1e6 for number in range(3)]
     how = "slipway-sim --trace; %d hand-overs in a group of %d" % (len(handovers), MEMBERS)
-    when = "went over the wire, by the kernel's clock" if wire.is_open else "had been read by the server, which may have been busy with other things"
-    yield Figure("handover_own_median_ms", median(own), how + "; from when the server handed over an event or an answer until our next request " +
-                 when + ": medians %.2f, %.2f and %.2f ms; encryption and sockets are in it; processor time for a whole turn, Events included: "
-                 "%.2f ms" % (*steps, cpu_ms / len(handovers)))
+    when = ("from when the server sent an event or an answer until we sent our next request, by the kernel's clock; our decryption and encryption "
+            "are in it" if wire.is_open else "from when the server had an event or an answer until it had read our next request: its own encryption, "
+            "and what it did meanwhile, are in it")
+    yield Figure("handover_own_median_ms", median(own), how + "; " + when + ": medians %.2f, %.2f and %.2f ms. Processor time for a whole turn, Events "
+                 "and reviews included: %.2f ms; in that turn it waited %.2f ms for its core, which others had" % (
+                     *steps, cpu_ms / len(handovers), waited_ms / len(handovers)))
     yield Figure("handover_own_p99_ms", percentile(own, 0.99), "the same; the longest %.2f ms" % max(own))
     yield Figure("handover_sim_median_ms", median(whole), how + "; from the completing event to the answer of the release; p99 %.1f ms; "
                  "a watcher saw %.1f ms between both events" % (percentile(whole, 0.99), median(seen)))
@@ -143,7 +146,7 @@ def measure_real(bench):
     rounds = bench.pick(1, 10)
     bench.say("start the real control plane")
     with cluster(bench, real=True) as stage:
-        seen, _, _ = play(bench, stage, rounds)
+        seen, _, _, _ = play(bench, stage, rounds)
     yield Figure("handover_real_median_ms", median(seen), "%d hand-overs on etcd, kube-apiserver 1.20, kube-controller-manager; from one event "
                  "to the other at a watcher; p99 %.0f ms" % (len(seen), percentile(seen, 0.99)))
 

@@ -36,13 +36,22 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def cpu_ns(pid):
-    """The same to the nanosecond, by the scheduler; of the threads that still live."""
+def _schedstat(pid, field):
     total = 0
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/schedstat" % (pid, task)) as file:
-            total += int(file.read().split()[0])
+            total += int(file.read().split()[field])
     return total
+
+
+def cpu_ns(pid):
+    """The same to the nanosecond, by the scheduler; of the threads that still live."""
+    return _schedstat(pid, 0)
+
+
+def waited_ns(pid):
+    """How long its threads were ready to run while others had the core."""
+    return _schedstat(pid, 1)
 
 
 def sleeps(pid):

@@ -2,6 +2,7 @@
 """Hand-overs in a trace of slipway-sim (tools/sim/trace.h): which time was ours, and which the server's."""
 
 import json
+import math
 import re
 
 from bench.stand import SLIPWAY_USER
@@ -12,12 +13,12 @@ RELEASED = "slipway.dev/released-by"
 
 
 class Write:
-    """A PATCH by slipway, from its arrival at the server until its answer went."""
+    """A PATCH by slipway. By the wire, where it tells: came, when it was sent, and heard, when its answer was. By the server: read,
+    when it had the whole request, and answered, when it had the answer; these two alone tell what was before what."""
 
-    def __init__(self, came, read, target, body):
-        """came: when it was sent, where the wire tells it; else as read: when the server had it."""
-        self.came, self.read, self.body = came, read, body
-        self.answered = self.status = None
+    def __init__(self, peer, came, read, target, body):
+        self.peer, self.came, self.read, self.body = peer, came, read, body
+        self.answered = self.heard = self.status = None
         self.deployment = self.coordination = None
         found = DEPLOYMENT.match(target)
         if found:
@@ -70,13 +71,13 @@ def _documents(text):
 
 
 class Trace:
-    """writes: those of slipway, in the order in which they came. seen: (ns, name, is complete) of each Deployment that its
-    watch was told of."""
+    """writes: those of slipway, in the order in which they came. seen: (ns, ns by the wire, name, is complete) of each Deployment
+    that its watch was told of."""
 
     def __init__(self, path, wire=None):
-        """wire (wire.py): knows when requests were sent."""
+        """wire (wire.py): knows when requests, answers and events were sent."""
         self.writes, self.seen, self.wire = [], [], wire
-        open_writes, watches = {}, set()
+        open_writes, watches = {}, {}
         with open(path) as file:
             for line in file:
                 if not line.endswith("\n"):
@@ -87,28 +88,35 @@ class Trace:
                 elif what == "answer" and number in open_writes:
                     write = open_writes.pop(number)
                     write.answered, write.status = int(ns), int(rest[0])
+                    write.heard = self._received(write.peer, write.answered)
                 elif what == "piece" and number in watches:
-                    self._take_piece(int(ns), rest[0])
+                    self._take_piece(int(ns), self._received(watches[number], int(ns)), rest[0])
+
+    def _received(self, peer, ns):
+        """What the server had for the peer at ns went out; what was not seen never did."""
+        found = self.wire.received_after(peer, ns) if self.wire else ns
+        return math.inf if found is None else found
 
     def _take_request(self, ns, number, rest, open_writes, watches):
-        user, peer, method, target, body = rest
+        user, address, method, target, body = rest
+        peer = int(address.rpartition(":")[2])
         if user != SLIPWAY_USER:
             return
         if method == "GET" and "watch=" in target and target.startswith("/apis/apps/v1/") and "/deployments?" in target:
-            watches.add(number)
+            watches[number] = peer
         if method == "PATCH":
-            sent = self.wire.sent_before(int(peer.rpartition(":")[2]), ns) if self.wire else ns
-            write = Write(sent or 0, ns, target, json.loads(body))
+            sent = self.wire.sent_before(peer, ns) if self.wire else ns
+            write = Write(peer, sent or 0, ns, target, json.loads(body))
             if write.deployment or write.coordination:
                 open_writes[number] = write
                 self.writes.append(write)
 
-    def _take_piece(self, ns, text):
+    def _take_piece(self, ns, heard, text):
         for event in _documents(text):
             item = event["object"]
             if event["type"] in ("ADDED", "MODIFIED") and item.get("kind") == "Deployment":
                 meta = item["metadata"]
-                self.seen.append((ns, meta["namespace"] + "/" + meta["name"], is_complete(item)))
+                self.seen.append((ns, heard, meta["namespace"] + "/" + meta["name"], is_complete(item)))
 
     def handovers(self, since=0):
         """(ns before each of our three writes, ns of all) of each hand-over from then on: the right is taken back from one, the
@@ -122,20 +130,20 @@ class Trace:
                                         and write.answered <= record.read), None)
             if not takeback or any(write.coordination == record.coordination and takeback.answered <= write.read < record.read for write in before):
                 continue  # nobody waited when it was taken back: the next turn began by itself
-            complete = self._completed(takeback)
-            if not complete or takeback.deployment == release.deployment:
+            told, heard = self._completed(takeback)
+            if not told or takeback.deployment == release.deployment:
                 continue
-            steps = [takeback.came - complete, record.came - takeback.answered, release.came - record.answered]
-            if min(steps) >= 0:  # else the wire has missed a packet, and shows the one before
-                yield steps, release.answered - complete
+            steps = [takeback.came - heard, record.came - takeback.heard, release.came - record.heard]
+            if min(steps) >= 0:  # else the wire has missed a packet, and shows one before or after it
+                yield steps, release.answered - told
 
     def _completed(self, takeback):
-        """When slipway was told that the one is complete from which it then took the right: the first of the last run of
-        versions that say so."""
+        """When slipway was told that the one is complete from which it then took the right, by the server and by the wire: the
+        first of the last run of versions that say so."""
         told = None
-        for ns, name, complete in self.seen:
+        for ns, heard, name, complete in self.seen:
             if ns > takeback.read:
                 break
             if name == takeback.deployment:
-                told = (told or ns) if complete else None
-        return told
+                told = (told or (ns, heard)) if complete else None
+        return told or (None, None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a client's bytes were sent to a server on this machine, by the kernel's clock: a server that has one thread and is busy
-reads a request later than it came, and that is not the client's time.
+"""When a client and a server on this machine sent each other bytes, by the kernel's clock: a server that has one thread and is
+busy reads a request later than it came, and encrypts and sends its answer later than it had it; neither is the client's time.
 
-Run as a process of its own, with the server's port and a file: for each packet with bytes to that port a line "NS PORT",
-CLOCK_MONOTONIC and the client's port, until SIGTERM. Needs CAP_NET_RAW, which root has.
+Run as a process of its own, with the server's port and a file: for each packet with bytes to or from that port a line
+"NS to|from PORT", CLOCK_MONOTONIC and the client's port, until SIGTERM. Needs CAP_NET_RAW, which root has. Its exit code is 1
+where the kernel had no room for a packet.
 """
 
 import bisect
@@ -17,6 +18,7 @@ import sys
 import time
 
 SO_TIMESTAMPNS = 35
+SOL_PACKET, PACKET_STATISTICS = 263, 6
 PACKET_OUTGOING = 4
 ETH_P_ALL, ETH_P_IP = 3, 0x0800  # the kernel shows what goes out to those only who listen to all protocols
 
@@ -38,41 +40,46 @@ def capture(port, path):
             except TimeoutError:
                 continue
             is_ours = address[1] == ETH_P_IP and address[2] == PACKET_OUTGOING
-            client = client_port(head, port) if is_ours else None
-            if client is not None and notes:
+            found = direction(head, port) if is_ours else None
+            if found and notes:
                 seconds, ns = struct.unpack("qq", notes[0][2][:16])
-                out.write("%d %d\n" % (seconds * 1000000000 + ns - wall_ahead, client))
+                out.write("%d %s %d\n" % (seconds * 1000000000 + ns - wall_ahead, *found))
+    _, dropped = struct.unpack("II", wire.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+    return 1 if dropped else 0
 
 
-def client_port(packet, port):
-    """Where this is TCP with bytes to the port; else None."""
+def direction(packet, port):
+    """("to" or "from", the other port) where this is TCP with bytes to or from the port; else None."""
     head = (packet[0] & 15) * 4
     if len(packet) < head + 20 or packet[9] != socket.IPPROTO_TCP:
         return None
     source, target = struct.unpack_from("!HH", packet, head)
     length = struct.unpack_from("!H", packet, 2)[0] - head - (packet[head + 12] >> 4) * 4
-    return source if target == port and length > 0 else None
+    if length <= 0:
+        return None
+    return ("to", source) if target == port else ("from", target) if source == port else None
 
 
 class Wire:
-    """with Wire(port, file): ...; then sent_before() tells. is_open False: the kernel does not let us."""
+    """with Wire(port, file): ...; then sent_before() and received_after() tell. is_open False: the kernel does not let us."""
 
     def __init__(self, port, path):
         self.path = path
         self.process = subprocess.Popen([sys.executable, "-B", pathlib.Path(__file__), str(port), path], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.is_open = self.process.stdout.readline() == "ready\n"
-        self.sent = {}
+        self.sent, self.received = {}, {}
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait()
+        code = self.process.wait()
         self.process.stdout.close()
         if self.is_open:
-            self.sent = read(self.path)
+            assert code == 0, "packets were lost, so that nothing is known of who sent when"
+            self.sent, self.received = read(self.path)
 
     def sent_before(self, client, ns):
         """When the client with that port sent its last bytes before ns; None: not seen."""
@@ -80,20 +87,27 @@ class Wire:
         at = bisect.bisect_right(times, ns)
         return times[at - 1] if at else None
 
+    def received_after(self, client, ns):
+        """When the server first sent bytes to the client with that port, not before ns; None: not seen."""
+        times = self.received.get(client, [])
+        at = bisect.bisect_left(times, ns)
+        return times[at] if at < len(times) else None
+
 
 def read(path):
-    found = {}
+    """(what clients sent, what they were sent): the times in order, by the client's port."""
+    found = {"to": {}, "from": {}}
     with open(path) as file:
         for line in file:
-            ns, client = line.split()
-            found.setdefault(int(client), []).append(int(ns))
-    for times in found.values():
+            ns, way, client = line.split()
+            found[way].setdefault(int(client), []).append(int(ns))
+    for times in (*found["to"].values(), *found["from"].values()):
         times.sort()
-    return found
+    return found["to"], found["from"]
 
 
 if __name__ == "__main__":
     try:
-        capture(int(sys.argv[1]), sys.argv[2])
+        sys.exit(capture(int(sys.argv[1]), sys.argv[2]))
     except PermissionError:
         sys.exit(os.EX_NOPERM)

@@ -104,8 +104,11 @@ static void report(struct sw_instance *self, struct coord_call *call,
     count_answer(state, call->action, answer->outcome);
     if (call->leading != state->leading || !space || !space->memory)
         return;
-    say(self, call->namespace_, coord_answered(space->memory, call->action, &what, call->arena));
+    const struct coord_remark *remarks =
+        coord_answered(space->memory, call->action, &what, call->arena);
+    /* The next step of a chain comes before what is told of this one. */
     sw_queue_add(state->queue, call->namespace_);
+    say(self, call->namespace_, remarks);
 }
 
 static void answered(struct sw_instance *self, void *arg, const struct sw_answer *answer)
@@ -288,15 +291,14 @@ static void run_plan(struct sw_instance *self, struct space *space)
     snapshot.list_age_ms = snapshot.now_ms - state->listed_ms;
     snapshot.groups = seen_groups(self, space, arena, &snapshot.group_count);
     coord_plan(space->memory, &snapshot, arena, &result);
+    for (const struct coord_action *action = result.actions; action; action = action->next)
+        carry_out(self, space->namespace_, action, arena);
     measure(state, space, &result);
     say(self, space->namespace_, result.remarks);
     if (result.wants_relist)
         sw_relist(self, &coord_kind);
     if (result.look_again_ms != UINT64_MAX)
         sw_queue_add_after(state->queue, space->namespace_, result.look_again_ms);
-
-    for (const struct coord_action *action = result.actions; action; action = action->next)
-        carry_out(self, space->namespace_, action, arena);
     sw_arena_free(arena);
 }
 

@@ -45,11 +45,9 @@ struct state {
     unsigned tries;      /* of the first one that were not answered */
     bool is_busy;
     bool is_waiting; /* for the next try: what is added meanwhile does not bring it forward */
-    struct sw_alarm *retry;
+    struct sw_alarm *next;
     struct sw_metric *written, *dropped_rate, *dropped_queue, *dropped_error;
 };
-
-static void write_next(struct sw_instance *self);
 
 /* ---- what is sent ---- */
 
@@ -124,6 +122,13 @@ static struct book_event *pop(struct state *state)
     return event;
 }
 
+/* Not at once: what is told of comes with requests that are of more use, and they go first. */
+static void write_soon(struct state *state)
+{
+    if (!state->is_busy && !state->is_waiting && state->waiting > 0)
+        sw_alarm_set(state->next, 0);
+}
+
 /* count: what the API server has of the first one. */
 static void written(struct state *state, int64_t count)
 {
@@ -170,7 +175,7 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
     case SW_UNKNOWN:
         if (++state->tries < TRIES_MAX) {
             state->is_waiting = true;
-            sw_alarm_set(state->retry, RETRY_MS / 2 + sw_time_random(self) % RETRY_MS);
+            sw_alarm_set(state->next, RETRY_MS / 2 + sw_time_random(self) % RETRY_MS);
             return;
         }
         dropped(state);
@@ -184,7 +189,7 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
         dropped(state);
         break;
     }
-    write_next(self);
+    write_soon(state);
 }
 
 /* True if a request is under way now. */
@@ -209,24 +214,17 @@ static bool write_first(struct sw_instance *self, struct state *state)
     return code == 0;
 }
 
-static void write_next(struct sw_instance *self)
-{
-    struct state *state = sw_state(self);
-
-    while (!state->is_busy && !state->is_waiting && state->waiting > 0) {
-        state->is_busy = write_first(self, state);
-        if (!state->is_busy)
-            dropped(state);
-    }
-}
-
-static void retry(struct sw_instance *self, void *arg)
+static void write_next(struct sw_instance *self, void *arg)
 {
     struct state *state = sw_state(self);
 
     (void)arg;
     state->is_waiting = false;
-    write_next(self);
+    while (!state->is_busy && state->waiting > 0) {
+        state->is_busy = write_first(self, state);
+        if (!state->is_busy)
+            dropped(state);
+    }
 }
 
 static void sink(struct sw_instance *self, const struct sw_record *record)
@@ -246,7 +244,7 @@ static void sink(struct sw_instance *self, const struct sw_record *record)
         return;
     }
     push(state, event);
-    write_next(self);
+    write_soon(state);
 }
 
 /* ---- the module ---- */
@@ -263,7 +261,7 @@ static int start(struct sw_instance *self, const void *config)
 
     (void)config;
     state->book = book_new();
-    state->retry = sw_alarm_new(self, retry, NULL);
+    state->next = sw_alarm_new(self, write_next, NULL);
     state->written = sw_counter(self, "slipway_events_written_total",
                                 "Events created, or raised in count.", NULL, NULL);
     state->dropped_rate = dropped_counter(self, "rate");

@@ -3,7 +3,7 @@
  * JSON values: struct sw_json is jansson's json_t by another name. The arena holds one reference to
  * each value that was made with it and drops it at its end; containers hold their own.
  */
-#include <slipway/json.h>
+#include "base/json.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -177,6 +177,11 @@ struct sw_json *sw_json_append_object(struct sw_json *array)
     json_t *object = made(json_object());
     append_take(array, object);
     return out(object);
+}
+
+struct sw_json *sw_json_copy(struct sw_arena *arena, const struct sw_json *value)
+{
+    return owned(arena, json_deep_copy(in(value)));
 }
 
 /* ---- reading ---- */

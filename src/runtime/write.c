@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/util.h"
@@ -190,15 +191,7 @@ static void on_reply(void *arg, const struct sw_reply *reply)
 
 static struct sw_json *copy_of(struct sw_arena *arena, const struct sw_json *body)
 {
-    struct sw_json *copy = NULL;
-    size_t len;
-
-    if (!body)
-        return sw_json_object(arena);
-    const char *text = sw_json_dump(body, arena, &len);
-    int code = sw_json_parse(arena, text, len, &copy, NULL);
-    sw_assert(code == 0);
-    return copy;
+    return body ? sw_json_copy(arena, body) : sw_json_object(arena);
 }
 
 static void set_if_absent(struct sw_json *object, const char *key, const char *text)

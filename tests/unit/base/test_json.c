@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON values: making, reading, text, and who owns what. */
-#include <slipway/json.h>
+#include "base/json.h"
 
 #include <errno.h>
 
@@ -58,6 +58,17 @@ TEST(builds_objects_in_order)
     assert_string_equal(dump(o), "{\"name\":\"a \\\"b\\\"\",\"n\":5,\"yes\":true,\"null\":null,"
                                  "\"none\":null,\"metadata\":{\"x\":1},"
                                  "\"list\":[\"e\",null,1.5,-3,{\"y\":2}]}");
+}
+
+TEST(a_copy_is_equal_and_shares_nothing)
+{
+    struct sw_json *o = parse("{\"a\":{\"b\":[1,{\"c\":null}]},\"d\":\"x\"}");
+    struct sw_json *copy = sw_json_copy(arena, o);
+    assert_true(sw_json_equal(o, copy));
+    sw_json_set_int(sw_json_set_object(copy, "a"), "e", 1);
+    sw_json_append(sw_json_set_array(sw_json_set_object(copy, "a"), "b"), NULL);
+    assert_string_equal(dump(o), "{\"a\":{\"b\":[1,{\"c\":null}]},\"d\":\"x\"}");
+    assert_string_equal(dump(copy), "{\"a\":{\"b\":[1,{\"c\":null},null],\"e\":1},\"d\":\"x\"}");
 }
 
 TEST(replaces_a_member_of_another_type)
@@ -257,6 +268,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         IN_ARENA(builds_objects_in_order),
+        IN_ARENA(a_copy_is_equal_and_shares_nothing),
         IN_ARENA(replaces_a_member_of_another_type),
         IN_ARENA(lets_a_value_stand_in_two_places),
         IN_ARENA(outlives_nothing_but_its_arena),

@@ -204,6 +204,21 @@ TEST(in_a_terminating_namespace_it_is_dropped_and_the_next_follows)
     end(s);
 }
 
+TEST(what_is_told_of_a_request_goes_after_it)
+{
+    struct stage *s = begin();
+    struct sw_object object = {.kind = &sw_kind_deployment, .namespace_ = "n", .name = "web"};
+
+    object.uid = object.resource_version = "1";
+    sw_record(s->speaker.self, &object, SW_NORMAL, "Asked", "m");
+    assert_int_equal(sw_get(s->speaker.self, &sw_kind_deployment, "n", "web", NULL, NULL), 0);
+    assert_non_null(fake_find(s->f.transport, "/namespaces/n/deployments/web"));
+    assert_true(is_quiet(s));
+    fixture_turn(&s->f);
+    accept(s, the(s));
+    end(s);
+}
+
 TEST(a_lost_answer_is_tried_again_in_some_seconds_and_not_sooner)
 {
     struct stage *s = begin();
@@ -325,6 +340,7 @@ int main(void)
         CASE("events", what_happens_again_during_the_write_raises_the_count_once_it_is_written),
         CASE("events", an_expired_event_is_created_again_with_its_count),
         CASE("events", in_a_terminating_namespace_it_is_dropped_and_the_next_follows),
+        CASE("events", what_is_told_of_a_request_goes_after_it),
         CASE("events", a_lost_answer_is_tried_again_in_some_seconds_and_not_sooner),
         CASE("events", a_create_that_came_through_unanswered_does_not_lose_what_happened_since),
         CASE("events", without_any_answer_it_is_given_up_and_the_next_follows),

@@ -179,9 +179,10 @@ struct sw_json *sw_json_append_object(struct sw_json *array)
     return out(object);
 }
 
-struct sw_json *sw_json_copy(struct sw_arena *arena, const struct sw_json *value)
+struct sw_json *sw_json_copy(struct sw_arena *arena, const struct sw_json *object)
 {
-    return owned(arena, json_deep_copy(in(value)));
+    sw_assert(json_is_object(in(object)));
+    return owned(arena, json_copy(in(object)));
 }
 
 /* ---- reading ---- */

@@ -7,7 +7,8 @@
 
 #include <slipway/json.h>
 
-/* A value of the arena that shares nothing with this one. */
-SW_NONNULL struct sw_json *sw_json_copy(struct sw_arena *arena, const struct sw_json *value);
+/* An object of the arena with the same members: what is set in the one is not set in the other, but
+ * what is set in a member that both have is. */
+SW_NONNULL struct sw_json *sw_json_copy(struct sw_arena *arena, const struct sw_json *object);
 
 #endif

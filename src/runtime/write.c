@@ -194,6 +194,16 @@ static struct sw_json *copy_of(struct sw_arena *arena, const struct sw_json *bod
     return body ? sw_json_copy(arena, body) : sw_json_object(arena);
 }
 
+/* A member of a copy, which is an object and may be changed: the caller's is left alone. */
+static struct sw_json *own_member(struct sw_arena *arena, struct sw_json *copy, const char *key)
+{
+    const struct sw_json *there = sw_json_get(copy, key);
+
+    if (sw_json_type(there) == SW_JSON_OBJECT)
+        sw_json_set(copy, key, sw_json_copy(arena, there));
+    return sw_json_set_object(copy, key);
+}
+
 static void set_if_absent(struct sw_json *object, const char *key, const char *text)
 {
     if (!sw_json_get(object, key))
@@ -236,9 +246,9 @@ static const char *delete_options(struct sw_arena *arena, const struct sw_write 
     sw_json_set_string(options, "apiVersion", "v1");
     sw_json_set_string(options, "kind", "DeleteOptions");
     if (write->uid)
-        sw_json_set_string(sw_json_set_object(options, "preconditions"), "uid", write->uid);
+        sw_json_set_string(own_member(arena, options, "preconditions"), "uid", write->uid);
     if (write->resource_version)
-        sw_json_set_string(sw_json_set_object(options, "preconditions"), "resourceVersion",
+        sw_json_set_string(own_member(arena, options, "preconditions"), "resourceVersion",
                            write->resource_version);
     return sw_json_dump(options, arena, ret_len);
 }
@@ -259,19 +269,19 @@ const char *sw_write_body(struct sw_arena *arena, const struct sw_write *write, 
         body = copy_of(arena, write->body);
         set_type(arena, body, write->kind);
         if (write->name[0])
-            set_if_absent(sw_json_set_object(body, "metadata"), "name", write->name);
+            set_if_absent(own_member(arena, body, "metadata"), "name", write->name);
         break;
     case SW_APPLY:
         body = copy_of(arena, write->body);
         set_type(arena, body, write->kind);
-        set_if_absent(sw_json_set_object(body, "metadata"), "name", write->name);
+        set_if_absent(own_member(arena, body, "metadata"), "name", write->name);
         break;
     case SW_MERGE_PATCH:
         body = copy_of(arena, write->body);
         break;
     }
     if (write->resource_version && write->verb != SW_CREATE)
-        sw_json_set_string(sw_json_set_object(body, "metadata"), "resourceVersion",
+        sw_json_set_string(own_member(arena, body, "metadata"), "resourceVersion",
                            write->resource_version);
     return sw_json_dump(body, arena, ret_len);
 }

@@ -11,25 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/poison.h"
 #include "base/util.h"
 
 /* Under AddressSanitizer what was not handed out may not be touched, and a gap after each
  * allocation finds the byte too many. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-#ifdef HAS_ASAN
-#include <sanitizer/asan_interface.h>
-enum { GAP = 16 };
-#else
-#define ASAN_POISON_MEMORY_REGION(memory, size) ((void)(memory), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(memory, size) ((void)(memory), (void)(size))
-enum { GAP = 0 };
-#endif
+enum { GAP = SW_HAS_ASAN ? 16 : 0 };
 
 enum {
     DEFAULT_BLOCK = 4096,

@@ -22,6 +22,7 @@
 #include <uv.h>
 
 #include "base/hash.h"
+#include "base/poison.h"
 #include "base/random.h"
 #include "base/util.h"
 
@@ -40,6 +41,8 @@ struct sw_loop {
     uint64_t turn;
     struct sw_defer defers; /* the list's head */
     struct sw_rng rng;
+    char *scratch; /* NULL until it is wanted */
+    bool is_scratch_taken;
 
     bool is_real;
     bool is_running;
@@ -235,6 +238,24 @@ static struct sw_loop *loop_new(uint64_t seed)
     loop->defers.next = loop->defers.prev = &loop->defers;
     sw_rng_seed(&loop->rng, seed);
     return loop;
+}
+
+char *sw_loop_scratch_take(struct sw_loop *loop)
+{
+    sw_assert(!loop->is_scratch_taken);
+    if (!loop->scratch) {
+        loop->scratch = sw_realloc(NULL, 1, SW_SCRATCH_BYTES);
+    }
+    ASAN_UNPOISON_MEMORY_REGION(loop->scratch, SW_SCRATCH_BYTES);
+    loop->is_scratch_taken = true;
+    return loop->scratch;
+}
+
+void sw_loop_scratch_give(struct sw_loop *loop)
+{
+    sw_assert(loop->is_scratch_taken);
+    ASAN_POISON_MEMORY_REGION(loop->scratch, SW_SCRATCH_BYTES);
+    loop->is_scratch_taken = false;
 }
 
 uint64_t sw_now_ms(const struct sw_loop *loop)
@@ -503,6 +524,10 @@ int sw_loop_close(struct sw_loop *loop)
     turn(loop);
     int uv_rc = loop->is_real ? close_uv(loop) : 0;
     int rc = drop_waiting(loop);
+    if (loop->scratch) {
+        ASAN_UNPOISON_MEMORY_REGION(loop->scratch, SW_SCRATCH_BYTES);
+        sw_free(loop->scratch);
+    }
     sw_free(loop->heap);
     sw_free(loop);
     return uv_rc ? uv_rc : rc;

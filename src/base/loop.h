@@ -42,6 +42,15 @@ int sw_loop_close(struct sw_loop *loop);
  * Only src/base and src/net may use it. */
 void *sw_loop_uv(struct sw_loop *loop);
 
+/* Memory for what is read and used up in one callback, always the same: it stays in the processor's
+ * cache, and the heap is left alone (glibc tidies all of it whenever so much becomes free). Given
+ * back before it is taken again. */
+enum {
+    SW_SCRATCH_BYTES = 64 * 1024, /* libuv's own suggestion for a read: four full TLS records */
+};
+char *sw_loop_scratch_take(struct sw_loop *loop);
+void sw_loop_scratch_give(struct sw_loop *loop);
+
 /* ---- virtual ---- */
 
 /* Monotonic time begins at 1 000 000 ms; wall_us: the wall clock then. */

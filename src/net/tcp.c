@@ -27,8 +27,7 @@
 #include "net/tcp_stream.h"
 
 enum {
-    READ_BYTES = 64 * 1024, /* libuv's own suggestion: four full TLS records */
-    KEPT_BYTES = 4 * 1024,  /* an empty buffer of that size stays; a larger one is given back */
+    KEPT_BYTES = 4 * 1024, /* an empty buffer of that size stays; a larger one is given back */
     FLUSH_MS = 5000,
     DISCARD_MS = 1000,
 };
@@ -114,16 +113,19 @@ static void end(struct sw_tcp *tcp, int code)
 
 /* ---- reading ---- */
 
+/* libuv reads at once and calls on_bytes, whatever came; an end it may tell without a buffer, too.
+ */
 static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
 {
-    (void)handle;
+    const struct sw_tcp *tcp = container_of((uv_tcp_t *)handle, struct sw_tcp, handle);
     (void)suggested;
-    *ret_buf = uv_buf_init(sw_realloc(NULL, 1, READ_BYTES), READ_BYTES);
+    *ret_buf = uv_buf_init(sw_loop_scratch_take(tcp->loop), SW_SCRATCH_BYTES);
 }
 
 static void on_bytes(uv_stream_t *handle, ssize_t len, const uv_buf_t *buf)
 {
     struct sw_tcp *tcp = container_of((uv_tcp_t *)handle, struct sw_tcp, handle);
+    struct sw_loop *loop = tcp->loop;
     if (len > 0) {
         if (!tcp->is_closed) {
             tcp->stream.events->on_read(tcp->stream.arg, buf->base, (size_t)len);
@@ -137,7 +139,9 @@ static void on_bytes(uv_stream_t *handle, ssize_t len, const uv_buf_t *buf)
     } else if (len < 0) {
         end(tcp, tcp->broken ? tcp->broken : (int)len);
     }
-    sw_free(buf->base);
+    if (buf->base) {
+        sw_loop_scratch_give(loop);
+    }
 }
 
 static void begin_reading(struct sw_tcp *tcp)

@@ -78,7 +78,7 @@ static void on_change(struct sw_sim_store_watcher *watcher, const struct sw_sim_
     struct sw_sim_api *api = container_of(watcher, struct sw_sim_api, watcher);
     sw_sim_definitions_change(api->definitions, change);
     sw_sim_admission_change(api, change);
-    sw_sim_watch_change(api, change);
+    sw_sim_watch_change(api, NULL, change);
     sw_sim_collector_change(api->collector, change);
 }
 

@@ -25,6 +25,7 @@
 struct sw_log;
 struct sw_loop;
 struct sw_sim_api;
+struct sw_sim_cache;
 struct sw_sim_call;
 struct sw_sim_kind;
 struct sw_sim_object;
@@ -42,6 +43,9 @@ struct sw_sim_request {
     const char *const *groups; /* NULL ends it; may be NULL */
     const char *body;
     size_t body_len;
+    /* Of the API server that is asked, where that lags behind others (cache.h); NULL: it does not.
+     */
+    const struct sw_sim_cache *cache;
 };
 
 /* on_head, then any number of on_body, then on_end exactly once; from the loop, never from within

@@ -15,11 +15,13 @@
 #include "api.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "cache.h"
 #include "kind.h"
 #include "store.h"
 
 struct sw_selector;
 struct sw_map;
+struct sw_sim_cache;
 struct sw_sim_collector;
 struct sw_sim_definitions;
 struct sw_sim_hooks;
@@ -147,6 +149,9 @@ struct sw_sim_call {
     unsigned holds; /* who works for it; at 0 a finished call is freed */
     bool is_ended;
     struct sw_sim_watch *watch;
+    const struct sw_sim_cache *cache; /* NULL: what is stored is what is known */
+    struct sw_timer wait;             /* until the cache is new enough */
+    uint64_t wait_until_ms;
     const char *warnings[8];
     char *warning_texts[8];
     size_t warning_count;
@@ -187,7 +192,9 @@ void sw_sim_watch_open(struct sw_sim_call *call);
 void sw_sim_watch_close(struct sw_sim_watch *watch);
 /* Of a kind that is served no more: they end after what has been told. */
 void sw_sim_watches_finish(struct sw_sim_api *api, const struct sw_sim_kind *kind);
-void sw_sim_watch_change(struct sw_sim_api *api, const struct sw_sim_change *change);
+/* Whoever watches with that cache hears of it; NULL: who watches without one. */
+void sw_sim_watch_change(struct sw_sim_api *api, const struct sw_sim_cache *cache,
+                         const struct sw_sim_change *change);
 void sw_sim_write_begin(struct sw_sim_call *call);
 /* New; NULL where it is neither JSON nor, where the content type says so, YAML: *ret_why (new). */
 json_t *sw_sim_read_body(const struct sw_sim_call *call, char **ret_why);

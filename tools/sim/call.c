@@ -5,12 +5,17 @@
  * write that waits for admission) holds it; it is freed when it has ended and nobody does.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api_internal.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "value.h"
+
+enum {
+    FRESH_TIMEOUT_MS = 3000, /* blockTimeout of the real server's watch cache */
+};
 
 static char *copy(const char *text)
 {
@@ -260,6 +265,45 @@ static bool read_accept(struct sw_sim_call *call)
     return false;
 }
 
+/* The version that the cache must have reached before it answers; 0: any, or it is not asked. */
+static uint64_t version_awaited(const struct sw_sim_call *call)
+{
+    const char *text = sw_sim_query_get(&call->query, "resourceVersion");
+    const char *match = sw_sim_query_get(&call->query, "resourceVersionMatch");
+    const char *limit = sw_sim_query_get(&call->query, "limit");
+    bool is_from_etcd = !*call->route.name && ((limit && *limit) || (match && *match == 'E'));
+    return call->cache && text && !is_from_etcd ? strtoull(text, NULL, 10) : 0;
+}
+
+static void read(struct sw_sim_call *call)
+{
+    uint64_t due_ms = 0;
+    uint64_t awaited = version_awaited(call);
+    if (awaited > 0) {
+        due_ms = sw_sim_cache_reaches_ms(call->cache, awaited);
+    }
+    uint64_t now_ms = sw_now_ms(call->api->loop);
+    if (due_ms > 0 && now_ms < call->wait_until_ms) {
+        /* What the cache waits for may come later than it looks now: then it is asked again. */
+        sw_sim_call_hold(call);
+        sw_timer_start_at(&call->wait, SW_MIN(SW_MAX(due_ms, now_ms + 1), call->wait_until_ms));
+    } else if (due_ms > 0) {
+        sw_sim_answer_refusal(call,
+                              sw_sim_too_large_version(awaited, sw_sim_cache_version(call->cache)));
+    } else if (*call->route.name) {
+        sw_sim_get(call);
+    } else {
+        sw_sim_list(call);
+    }
+}
+
+static void on_wait(struct sw_timer *timer)
+{
+    struct sw_sim_call *call = container_of(timer, struct sw_sim_call, wait);
+    read(call);
+    sw_sim_call_release(call);
+}
+
 static void answer_resource(struct sw_sim_call *call)
 {
     const struct sw_sim_route *route = &call->route;
@@ -267,10 +311,9 @@ static void answer_resource(struct sw_sim_call *call)
     if (is_get && !route->kind->is_virtual) {
         if (route->is_watch_path || sw_sim_query_is_true(&call->query, "watch")) {
             sw_sim_watch_open(call);
-        } else if (*route->name) {
-            sw_sim_get(call);
         } else {
-            sw_sim_list(call);
+            call->wait_until_ms = sw_now_ms(call->api->loop) + FRESH_TIMEOUT_MS;
+            read(call);
         }
         return;
     }
@@ -306,6 +349,7 @@ void sw_sim_api_send(struct sw_sim_api *api, const struct sw_sim_request *reques
     call->api = api;
     call->events = *events;
     call->arg = arg;
+    call->cache = request->cache;
     call->holds = 2; /* of the answer, and of run */
     call->method = copy(request->method);
     call->target = copy(request->target);
@@ -321,6 +365,7 @@ void sw_sim_api_send(struct sw_sim_api *api, const struct sw_sim_request *reques
     }
     sw_link_init(&call->link);
     sw_link_add_last(&api->calls, &call->link);
+    sw_timer_init(&call->wait, api->loop, on_wait);
     sw_defer_init(&call->run, api->loop, run);
     sw_defer_start(&call->run);
     if (ret_call) {
@@ -342,6 +387,10 @@ void sw_sim_api_cancel(struct sw_sim_api *api, struct sw_sim_call *call)
     }
     if (call->watch) {
         sw_sim_watch_close(call->watch);
+    }
+    if (sw_timer_is_active(&call->wait)) {
+        sw_timer_stop(&call->wait);
+        sw_sim_call_release(call);
     }
     sw_sim_call_release(call);
 }

@@ -36,6 +36,8 @@ struct sw_sim_wire {
     struct sw_sim_wire_faults faults;
     const struct sw_sim_wire_liar *liar;
     struct sw_sim_wire_counts counts;
+    struct sw_sim_cache *const *caches;
+    size_t cache_count;
     struct sw_link exchanges;
     unsigned transports;
     bool is_broken;
@@ -78,6 +80,7 @@ struct exchange {
     /* server */
     struct sw_timer arrival;
     bool is_travelling;
+    bool was_postponed;
     struct sw_sim_call *call; /* NULL: is not being answered */
     int status;
     unsigned retry_after_s;
@@ -482,6 +485,20 @@ static void on_answer_end(void *arg, bool is_whole)
     free_if_done(e);
 }
 
+/* Each request may be on a connection of its own, and each connection is to some server. NULL: one
+ * that is up to date. */
+static const struct sw_sim_cache *cache_for(struct exchange *e)
+{
+    struct sw_sim_wire *wire = e->wire;
+
+    if (wire->cache_count == 0 || strcmp(e->method, "GET") != 0 ||
+        !happens(wire, wire->faults.behind)) {
+        return NULL;
+    }
+    wire->counts.behind++;
+    return wire->caches[sw_rng_between(&wire->rng, 0, wire->cache_count - 1)];
+}
+
 static void carry_out(struct exchange *e)
 {
     static const struct sw_sim_answer_events events = {on_answer_head, on_answer_body,
@@ -494,6 +511,7 @@ static void carry_out(struct exchange *e)
         .username = e->username,
         .body = e->request.body,
         .body_len = e->request.body_len,
+        .cache = cache_for(e),
     };
 
     sw_sim_api_send(e->wire->api, &request, &events, e, &e->call);
@@ -534,9 +552,27 @@ static void answer_error(struct exchange *e, int status)
     free_if_done(e);
 }
 
+static bool is_postponed(struct exchange *e)
+{
+    const struct sw_sim_wire_liar *liar = e->wire->liar;
+
+    if (!liar || !liar->postpone || e->was_postponed) {
+        return false;
+    }
+    e->was_postponed = true;
+    uint64_t longer_ms = liar->postpone(liar->arg, &e->request);
+    if (longer_ms > 0) {
+        sw_timer_start(&e->arrival, longer_ms);
+    }
+    return longer_ms > 0;
+}
+
 static void on_arrival(struct sw_timer *timer)
 {
     struct exchange *e = container_of(timer, struct exchange, arrival);
+    if (is_postponed(e)) {
+        return;
+    }
     struct sw_sim_wire *wire = e->wire;
     const struct sw_sim_wire_liar *liar = wire->liar;
     bool is_after;
@@ -779,6 +815,13 @@ void sw_sim_wire_set_liar(struct sw_sim_wire *wire, const struct sw_sim_wire_lia
 void sw_sim_wire_set_late_packets(struct sw_sim_wire *wire, bool is_on)
 {
     wire->has_late_packets = is_on;
+}
+
+void sw_sim_wire_set_caches(struct sw_sim_wire *wire, struct sw_sim_cache *const *caches,
+                            size_t count)
+{
+    wire->caches = caches;
+    wire->cache_count = count;
 }
 
 void sw_sim_wire_set_broken(struct sw_sim_wire *wire, bool is_broken)

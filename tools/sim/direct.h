@@ -11,7 +11,8 @@
  * connection, where the HTTP client would repeat it; a delay of each way, so that answers overtake
  * each other; an error instead of an answer (409, 410, 429 with Retry-After, 500, 503, 504, the
  * last three also after the request was carried out); a list that breaks off; a watch that is cut,
- * or that is silent for ever (half open).
+ * or that is silent for ever (half open); a connection to an API server whose watch cache is behind
+ * (cache.h).
  */
 #ifndef TOOLS_SIM_DIRECT_H
 #define TOOLS_SIM_DIRECT_H
@@ -22,6 +23,7 @@
 
 struct sw_loop;
 struct sw_sim_api;
+struct sw_sim_cache;
 struct sw_sim_wire;
 struct sw_transport;
 
@@ -33,6 +35,7 @@ struct sw_sim_wire_faults {
     unsigned answer_409, answer_410, answer_429, answer_500, answer_503, answer_504;
     unsigned slow; /* delayed by up to slow_max_ms more */
     uint64_t slow_max_ms;
+    unsigned behind; /* gets, lists and watches that are answered by one that may be behind */
 };
 
 struct sw_sim_wire *sw_sim_wire_new(struct sw_loop *server_loop, struct sw_sim_api *api,
@@ -41,6 +44,10 @@ struct sw_sim_wire *sw_sim_wire_new(struct sw_loop *server_loop, struct sw_sim_a
 struct sw_sim_wire *sw_sim_wire_free(struct sw_sim_wire *wire);
 /* For what is sent, or comes, from now on. Copied. */
 void sw_sim_wire_set_faults(struct sw_sim_wire *wire, const struct sw_sim_wire_faults *faults);
+/* The caches of the other API servers, of which `behind` chooses one by chance. Borrowed until no
+ * transport is open any more. */
+void sw_sim_wire_set_caches(struct sw_sim_wire *wire, struct sw_sim_cache *const *caches,
+                            size_t count);
 /* Every connection breaks now, and none can be made until it is whole again. */
 void sw_sim_wire_set_broken(struct sw_sim_wire *wire, bool is_broken);
 /* Requests on their way arrive although their sender is dead or has reset the connection (late
@@ -55,7 +62,7 @@ struct sw_transport *sw_sim_wire_open(struct sw_sim_wire *wire, struct sw_loop *
 
 /* Counts since the start, for the report. */
 struct sw_sim_wire_counts {
-    uint64_t requests, lost_requests, lost_answers, broken, frozen, errors, slowed;
+    uint64_t requests, lost_requests, lost_answers, broken, frozen, errors, slowed, behind;
 };
 struct sw_sim_wire_counts sw_sim_wire_counts(const struct sw_sim_wire *wire);
 
@@ -84,6 +91,9 @@ struct sw_sim_wire_liar {
     void (*on_answer)(void *arg, const struct sw_sim_wire_request *request, int *status,
                       char **body, size_t *len);
     void *arg;
+    /* How many ms it travels longer; asked as it would arrive, once. No lie, but a delay of a
+     * request that is chosen. */
+    uint64_t (*postpone)(void *arg, const struct sw_sim_wire_request *request);
 };
 /* Borrowed; NULL: the truth. */
 void sw_sim_wire_set_liar(struct sw_sim_wire *wire, const struct sw_sim_wire_liar *liar);

@@ -100,15 +100,22 @@ json_t *sw_sim_scale(const struct sw_sim_kind *kind, const json_t *object)
     return scale;
 }
 
+/* With a version the cache answers. */
+static const struct sw_sim_object *look_up(const struct sw_sim_call *call, bool is_given)
+{
+    const struct sw_sim_route *route = &call->route;
+    return call->cache && is_given
+               ? sw_sim_cache_get(call->cache, route->stored, route->namespace_, route->name)
+               : sw_sim_store_get(call->api->store, route->stored, route->namespace_, route->name);
+}
+
 void sw_sim_get(struct sw_sim_call *call)
 {
     const struct sw_sim_route *route = &call->route;
     uint64_t version = 0;
     bool is_given = false;
     json_t *refusal = read_version(call, "resourceVersion", &version, &is_given);
-    const struct sw_sim_object *object =
-        refusal ? NULL
-                : sw_sim_store_get(call->api->store, route->stored, route->namespace_, route->name);
+    const struct sw_sim_object *object = refusal ? NULL : look_up(call, is_given);
     if (!refusal && !object) {
         refusal = sw_sim_not_found(route->kind, route->name);
     }
@@ -196,6 +203,7 @@ struct listing {
     char *prefix; /* what an item leaves out: its kind */
     size_t prefix_len;
     struct sw_map *past; /* key -> object as it was then, or &nothing; NULL: the present */
+    bool is_cached;      /* the state is that of the call's cache */
 };
 
 static char nothing;
@@ -303,7 +311,9 @@ static int list_past(struct listing *list)
     const struct sw_sim_route *route = &list->call->route;
     const struct sw_sim_store *store = list->call->api->store;
     list->past = sw_map_new();
-    int code = sw_sim_store_changes(store, route->stored, list->version, note_change, list);
+    int code = list->is_cached
+                   ? sw_sim_cache_missing(list->call->cache, route->stored, note_change, list)
+                   : sw_sim_store_changes(store, route->stored, list->version, note_change, list);
     struct ordered ordered = {.list = list};
     if (code == 0) {
         sw_sim_store_each(store, route->stored, *route->namespace_ ? route->namespace_ : NULL,
@@ -415,8 +425,12 @@ static json_t *read_query(struct listing *list)
         list->version = version;
     } else if (is_given && version > 0 && list->limit > 0 && !(match && *match)) {
         list->version = version; /* a limit makes it exact: "legacy exact match" */
-    } else if (is_given && version == 0) {
-        list->limit = 0; /* the watch cache knows no pages */
+    } else if (is_given) {
+        list->limit = version == 0 ? 0 : list->limit; /* the watch cache knows no pages */
+        list->is_cached = call->cache && list->limit == 0;
+    }
+    if (list->is_cached) {
+        list->version = sw_sim_cache_version(call->cache);
     }
     return NULL;
 }

@@ -130,11 +130,19 @@ static void write_change(struct sw_sim_watch *watch, const struct sw_sim_change 
     }
 }
 
+static uint64_t known_version(const struct sw_sim_watch *watch)
+{
+    const struct sw_sim_call *call = watch->call;
+    return call->cache ? sw_sim_cache_version(call->cache) : sw_sim_store_version(call->api->store);
+}
+
 static void write_bookmark(struct sw_sim_watch *watch, bool ends_initial)
 {
     const struct sw_sim_kind *kind = watch->call->route.kind;
-    uint64_t version = sw_sim_store_version(watch->call->api->store);
-    version = SW_MAX(version, watch->version);
+    uint64_t version = known_version(watch);
+    if (version < watch->version) {
+        return; /* a server that is behind has nothing to say yet */
+    }
     sw_buf_printf(&watch->out,
                   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\","
                   "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",\"creationTimestamp\":null%s}}"
@@ -210,11 +218,13 @@ static void on_bookmark(struct sw_timer *timer)
     sw_timer_start(&watch->bookmark, watch->call->api->options.bookmark_ms);
 }
 
-void sw_sim_watch_change(struct sw_sim_api *api, const struct sw_sim_change *change)
+void sw_sim_watch_change(struct sw_sim_api *api, const struct sw_sim_cache *cache,
+                         const struct sw_sim_change *change)
 {
     SW_LIST_EACH (link, &api->watches) {
         struct sw_sim_watch *watch = container_of(link, struct sw_sim_watch, link);
-        if (!watch->ends && sw_sim_same_resource(watch->call->route.stored, change->object->kind)) {
+        if (!watch->ends && watch->call->cache == cache &&
+            sw_sim_same_resource(watch->call->route.stored, change->object->kind)) {
             write_change(watch, change);
         }
     }
@@ -259,8 +269,48 @@ static int add_initial(void *arg, const struct sw_sim_object *object)
     return 0;
 }
 
+/* What is there is told as the cache knows it. */
+static int add_initial_known(void *arg, const struct sw_sim_object *object)
+{
+    const struct sw_sim_watch *watch = arg;
+    const struct sw_sim_object *known =
+        sw_sim_cache_get(watch->call->cache, object->kind, object->namespace_, object->name);
+    return known ? add_initial(arg, known) : 0;
+}
+
+/* And what is gone, but not for the cache: once, at the first that it has missed of it. */
+static int add_initial_gone(void *arg, const struct sw_sim_change *change)
+{
+    const struct sw_sim_call *call = ((const struct sw_sim_watch *)arg)->call;
+    const struct sw_sim_object *o = change->object;
+    bool is_first = change->before && change->before == sw_sim_cache_get(call->cache, o->kind,
+                                                                         o->namespace_, o->name);
+    bool is_asked_for =
+        !*call->route.namespace_ || strcmp(call->route.namespace_, o->namespace_) == 0;
+    if (is_first && is_asked_for &&
+        !sw_sim_store_get(call->api->store, o->kind, o->namespace_, o->name)) {
+        add_initial(arg, change->before);
+    }
+    return 0;
+}
+
+static void write_initial(struct sw_sim_watch *watch)
+{
+    const struct sw_sim_call *call = watch->call;
+    const char *namespace_ = *call->route.namespace_ ? call->route.namespace_ : NULL;
+    sw_sim_store_each(call->api->store, call->route.stored, namespace_, NULL,
+                      call->cache ? add_initial_known : add_initial, watch);
+    if (call->cache) {
+        sw_sim_cache_missing(call->cache, call->route.stored, add_initial_gone, watch);
+    }
+    watch->version = known_version(watch);
+}
+
 static int add_past(void *arg, const struct sw_sim_change *change)
 {
+    if (change->version > known_version(arg)) {
+        return 1; /* the cache will hear of it, and of what follows */
+    }
     write_change(arg, change);
     return 0;
 }
@@ -271,9 +321,7 @@ static void start_from(struct sw_sim_watch *watch, const char *from)
     const struct sw_sim_store *store = call->api->store;
     bool wants_initial = sw_sim_query_is_true(&call->query, "sendInitialEvents");
     if (!*from || strcmp(from, "0") == 0 || wants_initial) {
-        const char *namespace_ = *call->route.namespace_ ? call->route.namespace_ : NULL;
-        sw_sim_store_each(store, call->route.stored, namespace_, NULL, add_initial, watch);
-        watch->version = sw_sim_store_version(store);
+        write_initial(watch);
         if (wants_initial && watch->wants_bookmarks) {
             write_bookmark(watch, true);
         }
@@ -281,8 +329,8 @@ static void start_from(struct sw_sim_watch *watch, const char *from)
     }
     watch->version = strtoull(from, NULL, 10);
     /* From the future: silent until then, as the real server's watch cache is. */
-    if (watch->version < sw_sim_store_version(store) &&
-        sw_sim_store_changes(store, call->route.stored, watch->version, add_past, watch)) {
+    if (watch->version < known_version(watch) &&
+        sw_sim_store_changes(store, call->route.stored, watch->version, add_past, watch) < 0) {
         char text[96];
         snprintf(text, sizeof(text), "too old resource version: %s (%" PRIu64 ")", from,
                  sw_sim_store_floor(store) + 1);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/util.h"
+#include "cache.h"
 #include "kube/transport.h"
 #include "store.h"
 #include "test.h"
@@ -245,6 +246,32 @@ TEST(cuts_watches_or_lets_them_fall_silent)
     }
 }
 
+TEST(lands_on_a_server_that_is_behind)
+{
+    struct scene s;
+    struct exchange watch, list, create;
+    scene_init(&s, &(struct sw_sim_wire_faults){.behind = 10000});
+    struct sw_sim_cache *cache = sw_sim_cache_new(s.api);
+    sw_sim_cache_set_lag(cache, 1000);
+    sw_sim_wire_set_caches(s.wire, &cache, 1);
+    send(&s, &watch, "GET", MAPS "?watch=true&resourceVersion=0", NULL);
+    pass(&s, 20);
+    send(&s, &create, "POST", MAPS, map_a);
+    pass(&s, 20);
+    send(&s, &list, "GET", MAPS "?resourceVersion=0", NULL);
+    pass(&s, 20);
+    assert_int_equal(create.status, 201);
+    assert_int_equal(list.status, 200);
+    assert_null(strstr(list.body, "\"name\":\"a\""));
+    assert_null(strstr(watch.body, "\"name\":\"a\""));
+    assert_int_equal(sw_sim_wire_counts(s.wire).behind, 2);
+    pass(&s, 1000);
+    assert_non_null(strstr(watch.body, "\"name\":\"a\""));
+    close_client(&s);
+    sw_sim_cache_free(cache);
+    scene_done(&s);
+}
+
 TEST(lets_a_process_that_was_stopped_find_everything_afterwards)
 {
     struct scene s;
@@ -287,6 +314,32 @@ TEST(lies_when_it_is_told_to)
     scene_done(&s);
 }
 
+static uint64_t postpone(void *arg, const struct sw_sim_wire_request *request)
+{
+    ++*(int *)arg;
+    return strcmp(request->method, "POST") == 0 ? 100 : 0;
+}
+
+TEST(lets_a_chosen_request_travel_longer)
+{
+    struct scene s;
+    struct exchange late, list;
+    int asked = 0;
+    const struct sw_sim_wire_liar liar = {.postpone = postpone, .arg = &asked};
+    scene_init(&s, &(struct sw_sim_wire_faults){0});
+    sw_sim_wire_set_liar(s.wire, &liar);
+    send(&s, &late, "POST", MAPS, map_a);
+    send(&s, &list, "GET", MAPS, NULL);
+    pass(&s, 99);
+    assert_int_equal(list.status, 200);
+    assert_false(is_stored(&s));
+    assert_int_equal(late.ends, 0);
+    pass(&s, 10);
+    assert_int_equal(late.status, 201);
+    assert_int_equal(asked, 2);
+    scene_done(&s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -296,8 +349,10 @@ int main(void)
         CASE("direct", answers_with_errors_instead),
         CASE("direct", breaks_every_connection_and_makes_none_until_it_is_whole),
         CASE("direct", cuts_watches_or_lets_them_fall_silent),
+        CASE("direct", lands_on_a_server_that_is_behind),
         CASE("direct", lets_a_process_that_was_stopped_find_everything_afterwards),
         CASE("direct", lies_when_it_is_told_to),
+        CASE("direct", lets_a_chosen_request_travel_longer),
     };
     return RUN(tests);
 }

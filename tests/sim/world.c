@@ -13,6 +13,7 @@
 
 #include "api.h"
 #include "base/util.h"
+#include "cache.h"
 #include "document.h"
 #include "kind.h"
 #include "pods.h"
@@ -115,6 +116,8 @@ static void make_cluster(struct world *world)
     world->now_ms = sw_now_ms(world->loop);
     world->store = sw_sim_store_new(1000, 2000);
     world->api = sw_sim_api_new(world->loop, world->store, &options, &quiet);
+    for (size_t i = 0; i < CACHES_MAX; i++)
+        world->caches[i] = sw_sim_cache_new(world->api);
     world->pods = sw_sim_pods_new(world->loop, world->store, world->api, 3);
     world->workloads = sw_sim_workloads_new(world->loop, world->store, world->api, NULL);
     must(world,
@@ -303,6 +306,8 @@ void world_done(struct world *world)
     judge_done(world);
     world->workloads = sw_sim_workloads_free(world->workloads);
     world->pods = sw_sim_pods_free(world->pods);
+    for (size_t i = 0; i < CACHES_MAX; i++)
+        world->caches[i] = sw_sim_cache_free(world->caches[i]);
     world->api = sw_sim_api_free(world->api);
     world->store = sw_sim_store_free(world->store);
     if (sw_loop_close(world->loop))

@@ -38,11 +38,13 @@
 #define DEPLOYMENTS_MAX 6
 #define GROUPS_MAX 3
 #define REPLICAS_MAX 3
+#define CACHES_MAX 2
 #define EVENTS_MAX 160
 
 struct sw_core;
 struct sw_metrics;
 struct sw_sim_api;
+struct sw_sim_cache;
 struct sw_sim_kind;
 struct sw_sim_pods;
 struct sw_sim_workloads;
@@ -74,7 +76,8 @@ enum {
     FAULT_NO_LEASE = 64, /* every replica believes to lead */
     FAULT_IGNORE = 128,  /* failurePolicy Ignore */
     FAULT_KILL = 256,    /* replicas are killed, suspended, cut off */
-    FAULT_ALL = 511,
+    FAULT_BEHIND = 512,  /* some of the API servers serve the past */
+    FAULT_ALL = 1023,
 };
 
 enum bug {
@@ -176,6 +179,7 @@ struct world {
     struct sw_loop *loop; /* the server's */
     struct sw_sim_store *store;
     struct sw_sim_api *api;
+    struct sw_sim_cache *caches[CACHES_MAX]; /* of the other API servers */
     struct sw_sim_workloads *workloads;
     struct sw_sim_pods *pods;
     const struct sw_sim_kind *deployments, *replicasets, *coordinations, *leases, *events;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "cache.h"
 #include "document.h"
 #include "kind.h"
 #include "runtime/core.h"
@@ -31,6 +32,8 @@ static void make_whole(struct world *world)
     if (world->controllers_down_until_ms)
         sw_sim_workloads_set_running(world->workloads, true);
     world->controllers_down_until_ms = 0;
+    for (size_t i = 0; i < CACHES_MAX; i++)
+        sw_sim_cache_set_lag(world->caches[i], 0);
     for (int i = 0; i < world->case_.replicas; i++) {
         struct replica *replica = &world->replicas[i];
         /* Those who believe to lead without a lease would go on for ever: one is left. */

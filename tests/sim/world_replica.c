@@ -33,6 +33,7 @@ void replica_init(struct replica *replica, struct world *world, int index)
     replica->wire =
         sw_sim_wire_new(world->loop, world->api, world_random(world, 0, UINT64_MAX - 1));
     sw_sim_wire_set_liar(replica->wire, &world->liars[index]);
+    sw_sim_wire_set_caches(replica->wire, world->caches, CACHES_MAX);
     sw_sim_wire_set_late_packets(replica->wire, world->case_.faults & FAULT_LATE);
     replica_set_faults(replica, true);
 }
@@ -266,6 +267,8 @@ void replica_set_faults(struct replica *replica, bool is_on)
         faults.slow = 2500;
         faults.slow_max_ms = 1500;
     }
+    if (mask & FAULT_BEHIND)
+        faults.behind = 3000 * scale;
     if (is_on && replica->frozen_until_ms)
         faults.freeze_stream = 10000;
     sw_sim_wire_set_faults(replica->wire, &faults);

@@ -8,6 +8,7 @@
 
 #include "api.h"
 #include "base/util.h"
+#include "cache.h"
 #include "runtime/core.h"
 #include "workloads.h"
 #include "world.h"
@@ -80,6 +81,16 @@ static void befall(struct world *world, struct replica *r, uint32_t what, uint32
     }
 }
 
+/* One of the other API servers is as old as that, and catches up where it was older before. */
+static void fall_behind(struct world *world, uint32_t b)
+{
+    static const uint64_t lags[] = {0, 40, 400, 1500, 4000, 10000, 25000, 60000};
+    uint64_t lag_ms = lags[b / 2 % SW_ARRAY_SIZE(lags)];
+
+    world_say(world, "API server %u is %llu ms behind", b % CACHES_MAX, (unsigned long long)lag_ms);
+    sw_sim_cache_set_lag(world->caches[b % CACHES_MAX], lag_ms);
+}
+
 void trouble_act(struct world *world, uint32_t a, uint32_t b)
 {
     struct replica *r = victim(world, b);
@@ -105,16 +116,23 @@ void trouble_act(struct world *world, uint32_t a, uint32_t b)
         sw_sim_workloads_set_running(world->workloads, false);
         world->controllers_down_until_ms = world->now_ms + some_time(b);
         break;
+    case 15:
+        if (world->case_.faults & FAULT_BEHIND)
+            fall_behind(world, b);
+        else
+            befall(world, r, 2, b);
+        break;
     default:
-        befall(world, r, a % 16 == 15 ? 2 : a % 16, b);
+        befall(world, r, a % 16, b);
         break;
     }
 }
 
 void network_change(struct world *world, uint32_t a, uint32_t b)
 {
-    (void)b;
     replica_set_faults(&world->replicas[a % (uint32_t)world->case_.replicas], true);
+    if (world->case_.faults & FAULT_BEHIND)
+        fall_behind(world, b);
 }
 
 /* ---- traps ---- */

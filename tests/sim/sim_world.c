@@ -126,6 +126,41 @@ static void make_wide(struct case_ *case_, struct sw_rng *rng)
     case_->duration_ms = at + gap_ms(rng);
 }
 
+/* Two that lead, of which each knows the past of some of the objects, and what one has sent arrives
+ * when the other has long gone on: the orders of events for which the hand-over has its parts. */
+static void make_tight(struct case_ *case_, struct sw_rng *rng)
+{
+    /* Of users_act: templates, pauses, a copy, labels. */
+    static const uint8_t acts[] = {23, 23, 23, 10, 10, 15, 1, 8, 3};
+    static const uint8_t kinds[] = {EVENT_PLOT, EVENT_PLOT, EVENT_PLOT, EVENT_USER, EVENT_NETWORK};
+    uint64_t at = sw_rng_between(rng, 3000, 5000);
+
+    case_->faults = FAULT_SLOW | FAULT_NO_LEASE | FAULT_BEHIND | FAULT_KILL;
+    if (sw_rng_between(rng, 0, 3) == 0)
+        case_->faults |= FAULT_LATE;
+    case_->is_tight = true;
+    case_->deployments = 2 + (int)sw_rng_between(rng, 0, 1);
+    case_->groups = 1;
+    case_->replicas = 2;
+    case_->count = SW_MIN(case_->count, 80U);
+    for (size_t i = 0; i < case_->count; i++) {
+        struct event *event = &case_->events[i];
+        *event = (struct event){at, (enum event_kind)pick(rng, kinds, sizeof kinds),
+                                (uint32_t)sw_rng_next(rng), (uint32_t)sw_rng_next(rng)};
+        if (event->kind == EVENT_USER)
+            event->a = event->a % 16 + 16 * pick(rng, acts, sizeof acts);
+        at += sw_rng_between(rng, 0, 3) ? sw_rng_between(rng, 500, 3000)
+                                        : sw_rng_between(rng, 0, 100);
+    }
+    case_->duration_ms = at;
+}
+
+static bool is_about_order(enum bug bug)
+{
+    return bug == BUG_RELEASE_WITHOUT_PRECONDITION || bug == BUG_RECORD_WITHOUT_PRECONDITION ||
+           bug == BUG_FENCE_NOT_WRITTEN || bug == BUG_TURN_NOT_WRITTEN;
+}
+
 static void make(struct case_ *case_, uint64_t seed, enum bug bug)
 {
     struct sw_rng rng;
@@ -137,21 +172,24 @@ static void make(struct case_ *case_, uint64_t seed, enum bug bug)
         .faults = (unsigned)sw_rng_next(&rng) & FAULT_ALL,
         .count = 10 + sw_rng_between(&rng, 0, EVENTS_MAX - 10),
     };
-    bool is_about_order = bug == BUG_RELEASE_WITHOUT_PRECONDITION;
-
-    if (is_about_order)
+    if (is_about_order(bug)) {
         case_->count = EVENTS_MAX;
-    else if (sw_rng_between(&rng, 0, 7) == 0) /* now and then a quiet cluster */
+        make_tight(case_, &rng);
+        return;
+    }
+    if (sw_rng_between(&rng, 0, 7) == 0) /* now and then a quiet cluster */
         case_->faults = 0;
-    if (is_about_order || sw_rng_between(&rng, 0, 2))
-        make_narrow(case_, &rng);
-    else
+    switch (sw_rng_between(&rng, 0, 5)) {
+    case 0:
+    case 1:
         make_wide(case_, &rng);
-    if (is_about_order) {
-        /* Two that lead, and what one has sent arrives when the other has long gone on. */
-        case_->faults = FAULT_SLOW | FAULT_NO_LEASE;
-        case_->replicas = 2;
-        case_->groups = 1;
+        break;
+    case 2:
+        make_tight(case_, &rng);
+        break;
+    default:
+        make_narrow(case_, &rng);
+        break;
     }
 }
 

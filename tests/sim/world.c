@@ -70,6 +70,13 @@ static bool on_request(void *arg, struct sw_sim_wire_request *request, int *ret_
     return bugs_on_request(world, replica, request, ret_status, ret_body);
 }
 
+static uint64_t on_postpone(void *arg, const struct sw_sim_wire_request *request)
+{
+    struct replica *replica = arg;
+
+    return plot_look(replica->world, replica, request);
+}
+
 static void on_answer(void *arg, const struct sw_sim_wire_request *request, int *status,
                       char **body, size_t *len)
 {
@@ -153,7 +160,8 @@ void world_begin(struct world *world, const struct case_ *case_, bool is_loud)
     make_cluster(world);
     judge_begin(world);
     for (int i = 0; i < case_->replicas; i++) {
-        world->liars[i] = (struct sw_sim_wire_liar){on_request, on_answer, &world->replicas[i]};
+        world->liars[i] =
+            (struct sw_sim_wire_liar){on_request, on_answer, &world->replicas[i], on_postpone};
         replica_init(&world->replicas[i], world, i);
         replica_start(&world->replicas[i]);
     }
@@ -178,6 +186,7 @@ static uint64_t next_ms(const struct world *world)
 {
     uint64_t next = SW_MIN(server_next_ms(world), users_next_ms(world));
 
+    next = SW_MIN(next, plot_next_ms(world));
     next = earlier(next, world->webhook_down_until_ms);
     next = earlier(next, world->controllers_down_until_ms);
     for (int i = 0; i < world->case_.replicas; i++) {
@@ -228,6 +237,9 @@ static void act(struct world *world, const struct event *event)
     case EVENT_NETWORK:
         network_change(world, event->a, event->b);
         break;
+    case EVENT_PLOT:
+        plot_set(world, event->a, event->b);
+        break;
     case EVENT_KINDS:
         break;
     }
@@ -262,6 +274,7 @@ bool world_turn(struct world *world, uint64_t until_ms)
     set_clock(world, next);
     events_look(world);
     users_look(world);
+    plot_go_on(world);
     int first = (int)world_random(world, 0, (uint64_t)count);
     for (int i = 0; i <= count && !world->failure[0]; i++) {
         int who = (first + i) % (count + 1);

@@ -9,6 +9,7 @@
  *   world_admission.c  how the API server reaches the webhook of a replica
  *   world_users.c      what people, GitOps and autoscalers do
  *   world_trouble.c    what befalls processes and network; traps that wait for a certain request
+ *   world_plots.c      what befalls a hand-over while one of its requests is under way
  *   world_judge.c      what must never be seen in the store
  *   world_end.c        how everything must end when users stop and faults are off
  *   world_bugs.c       deliberate bugs: the test of the test
@@ -56,6 +57,7 @@ enum event_kind {
     EVENT_TROUBLE, /* world_trouble.c */
     EVENT_TRAP,    /* the same, but when a certain request arrives */
     EVENT_NETWORK, /* other faults from now on */
+    EVENT_PLOT,    /* world_plots.c */
     EVENT_KINDS,
 };
 
@@ -95,6 +97,10 @@ enum bug {
     BUG_DELETION_HIDDEN,              /* watches and lists do not tell of deletions */
     BUG_EVENTS_DROPPED,               /* watches leave changes out */
     BUG_RELEASED_UNASKED,             /* somebody resumes as slipway, without a turn */
+    BUG_RECORD_WITHOUT_PRECONDITION,  /* resourceVersion is taken out of status writes */
+    BUG_FENCE_NOT_WRITTEN,            /* patches of a fence alone are answered, not done */
+    BUG_TURN_NOT_WRITTEN,             /* status writes lose the turn */
+    BUG_OWN_WRITE_STALE,              /* answers to own writes hold what was there before */
     BUGS,
 };
 
@@ -105,6 +111,7 @@ struct case_ {
     int deployments, groups, replicas;
     unsigned faults;
     enum bug bug;
+    bool is_tight;        /* requests overtake each other, watches lag: make_tight */
     uint64_t duration_ms; /* until users stop */
     struct event events[EVENTS_MAX];
     size_t count;
@@ -172,6 +179,15 @@ struct trap {
 
 #define TRAPS_MAX 8
 
+struct plot {
+    int what; /* world_plots.c; 0: none */
+    int stage;
+    int member, group, replica;
+    uint32_t b;
+    uint64_t due_ms; /* 0: waits for a request */
+    uint64_t until_ms;
+};
+
 struct world {
     struct case_ case_;
     struct sw_rng rng;
@@ -192,6 +208,7 @@ struct world {
         uint32_t action, b;
     } sprung[TRAPS_MAX];
     size_t sprung_count;
+    struct plot plot;
     size_t next_event;
     uint64_t started_ms;
     uint64_t webhook_down_until_ms, controllers_down_until_ms;
@@ -269,6 +286,24 @@ void users_stop(struct world *world);
 void user_sends(struct world *world, const char *user, const char *method, const char *path,
                 const char *content_type, json_t *body_take);
 
+/* Another template; kubectl rollout undo, to what runs. */
+void user_sets_template(struct world *world, int index);
+void user_undoes_template(struct world *world, int index);
+/* It goes before all others from now on. */
+void user_hurries(struct world *world, int index);
+/* A freeze, or its end. */
+void user_suspends(struct world *world, int g, bool is_suspended);
+
+/* ---- plots ---- */
+
+void plot_set(struct world *world, uint32_t a, uint32_t b);
+/* A request arrives: how many ms it is to take longer. */
+uint64_t plot_look(struct world *world, struct replica *replica,
+                   const struct sw_sim_wire_request *request);
+/* When something is due by itself. UINT64_MAX: never. */
+uint64_t plot_next_ms(const struct world *world);
+void plot_go_on(struct world *world);
+
 /* ---- trouble ---- */
 
 void trouble_act(struct world *world, uint32_t a, uint32_t b);
@@ -300,8 +335,6 @@ const char *condition_of(const json_t *object, const char *type, const char *mem
 /* What was done to it went past the webhook, or past one that could not know: what follows is the
  * exception that section 8 names. */
 void judge_excuse(struct world *world, int index);
-/* The same for all that rolls, or may have begun to, when a group came to select it. */
-void judge_excuse_running(struct world *world);
 void judge_look(struct world *world); /* what lasts too long */
 
 /* ---- the end ---- */

@@ -32,6 +32,10 @@ const char *const bug_names[BUGS] = {
     [BUG_DELETION_HIDDEN] = "deletion-hidden",
     [BUG_EVENTS_DROPPED] = "events-dropped",
     [BUG_RELEASED_UNASKED] = "released-unasked",
+    [BUG_RECORD_WITHOUT_PRECONDITION] = "record-without-precondition",
+    [BUG_FENCE_NOT_WRITTEN] = "fence-not-written",
+    [BUG_TURN_NOT_WRITTEN] = "turn-not-written",
+    [BUG_OWN_WRITE_STALE] = "own-write-stale",
 };
 
 /* ---- requests ---- */
@@ -56,9 +60,9 @@ static bool is_null_annotation(const json_t *body, const char *key)
     return json_is_null(json_object_get(sw_sim_at(body, "metadata.annotations"), key));
 }
 
-/* What the API server would answer, without doing it. */
-static bool answered_not_done(struct world *world, const struct sw_sim_wire_request *request,
-                              const json_t *body, int *ret_status, char **ret_body)
+/* What it is about; NULL where that is not there. */
+static const struct sw_sim_object *object_of(const struct world *world,
+                                             const struct sw_sim_wire_request *request)
 {
     const char *from = strrchr(request->target, '/');
     char name[64];
@@ -70,7 +74,15 @@ static bool answered_not_done(struct world *world, const struct sw_sim_wire_requ
         while (*--from != '/')
             ;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(from + 1, "/?"), from + 1);
-    const struct sw_sim_object *object = sw_sim_store_get(world->store, kind, NAMESPACE, name);
+    return sw_sim_store_get(world->store, kind, NAMESPACE, name);
+}
+
+/* What the API server would answer, without doing it. */
+static bool answered_not_done(struct world *world, const struct sw_sim_wire_request *request,
+                              const json_t *body, int *ret_status, char **ret_body)
+{
+    const struct sw_sim_object *object = object_of(world, request);
+
     if (!object)
         return false;
     json_t *all = json_deep_copy(object->json);
@@ -90,6 +102,59 @@ static bool answered_not_done(struct world *world, const struct sw_sim_wire_requ
     json_decref(merged);
     json_decref(all);
     return true;
+}
+
+struct version_search {
+    uint64_t version;
+    const struct sw_sim_object *found;
+};
+
+static int find_version(void *arg, const struct sw_sim_change *change)
+{
+    struct version_search *search = arg;
+
+    if (change->object->version == search->version)
+        search->found = change->object;
+    else if (change->before && change->before->version == search->version)
+        search->found = change->before;
+    return search->found != NULL;
+}
+
+/* The object as the sender of the patch knows it: of the version that is its precondition. NULL
+ * where nobody remembers that. */
+static const struct sw_sim_object *object_as_known(const struct world *world,
+                                                   const struct sw_sim_wire_request *request,
+                                                   const json_t *body)
+{
+    const struct sw_sim_object *object = object_of(world, request);
+    struct version_search search = {
+        .version = strtoull(sw_sim_text_at(body, "metadata.resourceVersion"), NULL, 10)};
+
+    if (object && object->version != search.version)
+        sw_sim_store_changes(world->store, object->kind, search.version - 1, find_version, &search);
+    return object && object->version == search.version ? object : search.found;
+}
+
+/* As if the line that sends it were missing: the sender knows no more than before. */
+static bool is_left_out(struct world *world, const struct sw_sim_wire_request *request,
+                        const json_t *body, int *ret_status, char **ret_body)
+{
+    const struct sw_sim_object *known = object_as_known(world, request, body);
+    size_t len;
+
+    if (!known)
+        return false;
+    *ret_status = 200;
+    *ret_body = sw_strdup(sw_sim_object_text(known, &len));
+    return true;
+}
+
+static bool is_fence_alone(const json_t *body)
+{
+    const json_t *annotations = sw_sim_at(body, "metadata.annotations");
+
+    return json_object_get(annotations, "slipway.dev/fence") &&
+           json_object_size(annotations) == 1 && !json_object_get(body, "spec");
 }
 
 /* ---- what is done later ---- */
@@ -188,6 +253,18 @@ static bool change(struct world *world, struct sw_sim_wire_request *request, jso
         if (is_status && world_random(world, 0, 3) == 0)
             release_anybody(world);
         return true;
+    case BUG_RECORD_WITHOUT_PRECONDITION:
+        if (is_status)
+            json_object_del(json_object_get(body, "metadata"), "resourceVersion");
+        break;
+    case BUG_FENCE_NOT_WRITTEN:
+        if (is_deployment && is_fence_alone(body) &&
+            is_left_out(world, request, body, ret_status, ret_body))
+            return false;
+        break;
+    case BUG_TURN_NOT_WRITTEN:
+        json_object_del(json_object_get(body, "status"), "turn");
+        break;
     case BUG_STATUS_NOT_WRITTEN:
         if (is_status && answered_not_done(world, request, body, ret_status, ret_body))
             return false;
@@ -236,6 +313,35 @@ static void drop_events(struct world *world, char *body, size_t *len)
     *len = kept;
 }
 
+static bool is_about_ours(const struct sw_sim_wire_request *request)
+{
+    return is_patch_of(request, "/deployments/") || is_patch_of(request, "/status");
+}
+
+/* The version of the write, and all else as the writer knew it before: what it has written itself
+ * is not to be seen, and no event of the watch is newer. */
+static void read_back_stale(const struct world *world, const struct sw_sim_wire_request *request,
+                            char **body, size_t *len)
+{
+    json_t *patch = json_loadb(request->body, request->body_len, 0, NULL);
+    json_t *written = json_loadb(*body, *len, 0, NULL);
+    const struct sw_sim_object *known = object_as_known(world, request, patch);
+
+    if (known) {
+        json_t *stale = json_deep_copy(known->json);
+        json_object_set(json_object_get(stale, "metadata"), "resourceVersion",
+                        sw_sim_at(written, "metadata.resourceVersion"));
+        char *text = json_dumps(stale, JSON_COMPACT);
+        sw_free(*body);
+        *body = sw_strdup(text);
+        *len = strlen(text);
+        free(text);
+        json_decref(stale);
+    }
+    json_decref(written);
+    json_decref(patch);
+}
+
 void bugs_on_answer(struct world *world, struct replica *replica,
                     const struct sw_sim_wire_request *request, int *status, char **body,
                     size_t *len)
@@ -246,6 +352,10 @@ void bugs_on_answer(struct world *world, struct replica *replica,
     if (request->is_watch) {
         if (bug == BUG_DELETION_HIDDEN || bug == BUG_EVENTS_DROPPED)
             drop_events(world, *body, len);
+        return;
+    }
+    if (bug == BUG_OWN_WRITE_STALE && *status == 200 && request->body && is_about_ours(request)) {
+        read_back_stale(world, request, body, len);
         return;
     }
     if (bug != BUG_CONFLICT_HIDDEN || *status != 409 || strcmp(request->method, "PATCH") != 0 ||

@@ -205,11 +205,15 @@ static bool may_have_begun(const struct world *world, int index)
            (d && (!sw_sim_bool_at(d, "spec.paused") || !judge_is_observed(d)));
 }
 
-void judge_excuse_running(struct world *world)
+/* All that rolls, or may have begun to, when this coordination came to select it. */
+static void excuse_newly_selected(struct world *world, const json_t *before, const json_t *group)
 {
-    for (int i = 0; i < world->case_.deployments; i++)
-        if (may_have_begun(world, i))
+    for (int i = 0; i < world->case_.deployments; i++) {
+        const json_t *d = world_deployment(world, i);
+        if (d && judge_selects(group, d) && !(before && judge_selects(before, d)) &&
+            may_have_begun(world, i))
             judge_excuse(world, i);
+    }
 }
 
 /* ---- how many may ---- */
@@ -497,7 +501,7 @@ static void see_group(struct world *world, const struct sw_sim_change *change)
     if (!is_status) {
         if (before)
             known->max_checked = SW_MAX(known->max_checked, max_of(before));
-        judge_excuse_running(world);
+        excuse_newly_selected(world, before, group);
         return;
     }
     if (count_active(group) > count_active(before))

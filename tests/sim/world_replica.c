@@ -263,9 +263,10 @@ void replica_set_faults(struct replica *replica, bool is_on)
         faults.slow = 300 * scale;
         faults.slow_max_ms = scale == 3 ? 12000 : 2000;
     }
-    if (is_on && world->case_.bug == BUG_RELEASE_WITHOUT_PRECONDITION) {
+    if (is_on && world->case_.is_tight) {
         faults.slow = 2500;
         faults.slow_max_ms = 1500;
+        faults.behind = 7000;
     }
     if (mask & FAULT_BEHIND)
         faults.behind = 3000 * scale;

@@ -500,6 +500,59 @@ static void put_right(struct world *world, int index)
         pause_or_resume(world, index, d, false);
 }
 
+void user_sets_template(struct world *world, int index)
+{
+    set_template(world, index, ++world->templates, false);
+}
+
+struct running {
+    const char *owner; /* uid */
+    const json_t *template;
+    int64_t replicas;
+};
+
+static int find_running(void *arg, const struct sw_sim_object *object)
+{
+    struct running *running = arg;
+    const json_t *owner = json_array_get(sw_sim_at(object->json, "metadata.ownerReferences"), 0);
+    int64_t replicas = sw_sim_int_at(object->json, "status.replicas", 0);
+
+    if (strcmp(sw_sim_text_at(owner, "uid"), running->owner) == 0 && replicas > running->replicas) {
+        running->replicas = replicas;
+        running->template = sw_sim_at(object->json, "spec.template");
+    }
+    return 0;
+}
+
+void user_undoes_template(struct world *world, int index)
+{
+    struct running running = {.owner =
+                                  sw_sim_text_at(world_deployment(world, index), "metadata.uid")};
+
+    sw_sim_store_each(world->store, world->replicasets, NAMESPACE, NULL, find_running, &running);
+    if (!running.template)
+        return;
+    json_t *template = json_deep_copy(running.template);
+    json_object_del(sw_sim_at(template, "metadata.labels"), "pod-template-hash");
+    user_sends(world, "jane", "PATCH", path_of(index, ""), "application/json-patch+json",
+               json_pack("[{s:s, s:s, s:o}]", "op", "replace", "path", "/spec/template", "value",
+                         template));
+}
+
+void user_hurries(struct world *world, int index)
+{
+    char order[16];
+
+    snprintf(order, sizeof order, "%d", -1 - ++world->templates);
+    annotate(world, index, "slipway.dev/order", order);
+}
+
+void user_suspends(struct world *world, int g, bool is_suspended)
+{
+    user_sends(world, "jane", "PATCH", path_of_group(g), MERGE,
+               json_pack("{s:{s:b}}", "spec", "suspend", is_suspended));
+}
+
 void users_stop(struct world *world)
 {
     for (int i = 0; i < world->case_.deployments; i++)

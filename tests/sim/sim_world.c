@@ -78,10 +78,13 @@ static uint32_t pick(struct sw_rng *rng, const uint8_t *from, size_t count)
  * believe to lead: what events of all kinds hardly ever put together. */
 static void make_narrow(struct case_ *case_, struct sw_rng *rng)
 {
-    /* Of users_act: mostly templates, new and older ones; pauses, labels, copies, deletions. */
-    static const uint8_t acts[] = {23, 23, 23, 23, 23, 15, 15, 10, 0, 1, 2, 3, 7, 8, 12, 14, 22};
-    static const uint8_t kinds[] = {EVENT_USER, EVENT_USER, EVENT_USER,    EVENT_USER,
-                                    EVENT_TRAP, EVENT_TRAP, EVENT_TROUBLE, EVENT_NETWORK};
+    /* Of users_act: mostly templates, new and older ones; pauses, labels, copies, deletions,
+     * drains. */
+    static const uint8_t acts[] = {23, 23, 23, 23, 23, 15, 15, 10, 0,  1,
+                                   2,  3,  7,  8,  12, 14, 22, 16, 17, 18};
+    static const uint8_t kinds[] = {EVENT_USER,    EVENT_USER,    EVENT_USER,
+                                    EVENT_USER,    EVENT_TRAP,    EVENT_TRAP,
+                                    EVENT_TROUBLE, EVENT_NETWORK, EVENT_PLOT};
     uint64_t at = sw_rng_between(rng, 800, 3000);
 
     case_->deployments = 2 + (int)sw_rng_between(rng, 0, 1);
@@ -172,6 +175,13 @@ static void make(struct case_ *case_, uint64_t seed, enum bug bug)
         .faults = (unsigned)sw_rng_next(&rng) & FAULT_ALL,
         .count = 10 + sw_rng_between(&rng, 0, EVENTS_MAX - 10),
     };
+    if (bug == BUG_RESIDUAL_AT_ONCE) { /* where there is no lease, several may */
+        case_->count = EVENTS_MAX;
+        make_narrow(case_, &rng);
+        case_->faults = 0;
+        case_->deployments = 3;
+        return;
+    }
     if (is_about_order(bug)) {
         case_->count = EVENTS_MAX;
         make_tight(case_, &rng);

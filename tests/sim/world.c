@@ -125,7 +125,7 @@ static void make_cluster(struct world *world)
     world->api = sw_sim_api_new(world->loop, world->store, &options, &quiet);
     for (size_t i = 0; i < CACHES_MAX; i++)
         world->caches[i] = sw_sim_cache_new(world->api);
-    world->pods = sw_sim_pods_new(world->loop, world->store, world->api, 3);
+    world->pods = sw_sim_pods_new(world->loop, world->store, world->api, NODES);
     world->workloads = sw_sim_workloads_new(world->loop, world->store, world->api, NULL);
     must(world,
          sw_sim_create(

@@ -11,6 +11,7 @@
  *   world_trouble.c    what befalls processes and network; traps that wait for a certain request
  *   world_plots.c      what befalls a hand-over while one of its requests is under way
  *   world_judge.c      what must never be seen in the store
+ *   world_rights.c     and who must not be given the right to roll
  *   world_end.c        how everything must end when users stop and faults are off
  *   world_bugs.c       deliberate bugs: the test of the test
  *   sim_world.c        options, cases, shrinking
@@ -41,6 +42,7 @@
 #define REPLICAS_MAX 3
 #define CACHES_MAX 2
 #define EVENTS_MAX 160
+#define NODES 3
 
 struct sw_core;
 struct sw_metrics;
@@ -101,6 +103,7 @@ enum bug {
     BUG_FENCE_NOT_WRITTEN,            /* patches of a fence alone are answered, not done */
     BUG_TURN_NOT_WRITTEN,             /* status writes lose the turn */
     BUG_OWN_WRITE_STALE,              /* answers to own writes hold what was there before */
+    BUG_RESIDUAL_AT_ONCE,             /* with one that nobody selects all such are released */
     BUGS,
 };
 
@@ -151,12 +154,14 @@ struct member {
     bool is_rolling;
     bool is_excused;
     int64_t excused_generation;
-    bool is_forged; /* released-by was written by somebody else */
+    bool is_forged;         /* released-by was written by somebody else */
+    uint64_t unselected_ms; /* since when no coordination selects it; 0: one does */
 };
 
 struct group {
     int max_checked; /* what maxActive was before it was lowered, until no more are left */
     uint64_t excess_since_ms;
+    int last_max; /* maxActive, also when it is gone */
 };
 
 struct owner; /* what ReplicaSets tell of one Deployment */
@@ -221,6 +226,10 @@ struct world {
         uint64_t every_ms;
         int template_;
     } gitops[DEPLOYMENTS_MAX];
+    struct drain { /* of all Nodes, one after the other */
+        int node;  /* that is drained; 0: none */
+        uint64_t next_ms, every_ms;
+    } drain;
     bool users_pause[DEPLOYMENTS_MAX];
     int templates;    /* given out so far */
     unsigned reviews; /* under way */
@@ -293,6 +302,8 @@ void user_undoes_template(struct world *world, int index);
 void user_hurries(struct world *world, int index);
 /* A freeze, or its end. */
 void user_suspends(struct world *world, int g, bool is_suspended);
+void user_deletes_group(struct world *world, int g);
+void user_creates_group(struct world *world, int g, uint32_t b);
 
 /* ---- plots ---- */
 
@@ -336,6 +347,16 @@ const char *condition_of(const json_t *object, const char *type, const char *mem
  * exception that section 8 names. */
 void judge_excuse(struct world *world, int index);
 void judge_look(struct world *world); /* what lasts too long */
+bool judge_is_gone(const json_t *deployment);
+bool judge_bears_right(const json_t *deployment);
+int judge_max_of(const json_t *coordination);
+/* maxActive, or what it was while those who began then are not done. */
+int judge_most_allowed(struct world *world, int g);
+
+/* world_rights.c: before is NULL for a new one. */
+void judge_see_right(struct world *world, int index, const json_t *before, const json_t *d);
+/* Who selects it may be another now. */
+void judge_look_at_selection(struct world *world, int index);
 
 /* ---- the end ---- */
 

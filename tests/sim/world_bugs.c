@@ -36,6 +36,7 @@ const char *const bug_names[BUGS] = {
     [BUG_FENCE_NOT_WRITTEN] = "fence-not-written",
     [BUG_TURN_NOT_WRITTEN] = "turn-not-written",
     [BUG_OWN_WRITE_STALE] = "own-write-stale",
+    [BUG_RESIDUAL_AT_ONCE] = "residual-at-once",
 };
 
 /* ---- requests ---- */
@@ -218,6 +219,29 @@ static void release_anybody(struct world *world)
     json_decref(body);
 }
 
+/* The release of one that nobody selects takes the others along that are held. */
+static void release_all_left(struct world *world, const struct sw_sim_wire_request *request,
+                             const json_t *body)
+{
+    const struct sw_sim_object *object = object_of(world, request);
+    const char *owner = annotation_of(body, "slipway.dev/released-by");
+    int index = object ? deployment_index(object->name) : -1;
+
+    if (!owner[0] || index < 0 || !world->judge.members[index].unselected_ms)
+        return;
+    for (int i = 0; i < world->case_.deployments; i++) {
+        const json_t *other = world_deployment(world, i);
+        char target[160];
+        if (i == index || !other || !world->judge.members[i].unselected_ms ||
+            !list_has(annotation_of(other, "slipway.dev/held-by"), owner))
+            continue;
+        snprintf(target, sizeof target,
+                 "/apis/apps/v1/namespaces/" NAMESPACE "/deployments/%s?fieldManager=slipway",
+                 deployment_name(i));
+        do_later(world, target, body, 5);
+    }
+}
+
 static bool change(struct world *world, struct sw_sim_wire_request *request, json_t *body,
                    int *ret_status, char **ret_body)
 {
@@ -252,6 +276,10 @@ static bool change(struct world *world, struct sw_sim_wire_request *request, jso
     case BUG_RELEASED_UNASKED:
         if (is_status && world_random(world, 0, 3) == 0)
             release_anybody(world);
+        return true;
+    case BUG_RESIDUAL_AT_ONCE:
+        if (is_deployment)
+            release_all_left(world, request, body);
         return true;
     case BUG_RECORD_WITHOUT_PRECONDITION:
         if (is_status)

@@ -162,14 +162,14 @@ bool judge_is_complete(const json_t *d)
            number(d, "status.replicas") == want && number(d, "status.availableReplicas") == want;
 }
 
-static bool is_gone(const json_t *deployment)
+bool judge_is_gone(const json_t *deployment)
 {
     return sw_sim_at(deployment, "metadata.deletionTimestamp") != NULL;
 }
 
 static bool is_rolling(const json_t *d)
 {
-    if (sw_sim_bool_at(d, "spec.paused") || !judge_is_observed(d) || is_gone(d))
+    if (sw_sim_bool_at(d, "spec.paused") || !judge_is_observed(d) || judge_is_gone(d))
         return false;
     if (number(d, "status.replicas") > number(d, "status.updatedReplicas"))
         return true;
@@ -223,26 +223,26 @@ static int count_active(const json_t *group)
     return (int)json_array_size(sw_sim_at(group, "status.activeDeployments"));
 }
 
-static int max_of(const json_t *group)
+int judge_max_of(const json_t *group)
 {
     return (int)sw_sim_int_at(group, "spec.maxActive", 1);
 }
 
-static bool bears_right(const json_t *d)
+bool judge_bears_right(const json_t *d)
 {
     return annotation_of(d, "slipway.dev/released-by")[0];
 }
 
-static int most_allowed(struct world *world, int g)
+int judge_most_allowed(struct world *world, int g)
 {
     const json_t *group = world_group(world, g);
     struct group *known = &world->judge.groups[g];
-    int bearers = 0, max = max_of(group);
+    int bearers = 0, max = judge_max_of(group);
 
     for (int i = 0; i < world->case_.deployments; i++) {
         const json_t *d = world_deployment(world, i);
-        bearers +=
-            d && judge_selects(group, d) && (bears_right(d) || world->judge.members[i].is_rolling);
+        bearers += d && judge_selects(group, d) &&
+                   (judge_bears_right(d) || world->judge.members[i].is_rolling);
     }
     if (known->max_checked < max || (bearers <= max && count_active(group) <= max))
         known->max_checked = max;
@@ -288,9 +288,9 @@ static void begins(struct world *world, int index)
         if (!group || !judge_selects(group, d))
             continue;
         const char *names = others_that_roll(world, group, index, true, &others);
-        if (others + 1 > most_allowed(world, g))
+        if (others + 1 > judge_most_allowed(world, g))
             world_fail(world, "of %s roll at once:%s and %s, which has %s right", group_name(g),
-                       names, deployment_name(index), bears_right(d) ? "the" : "no");
+                       names, deployment_name(index), judge_bears_right(d) ? "the" : "no");
     }
 }
 
@@ -405,43 +405,6 @@ static void see_replicaset(struct world *world, const json_t *replicaset, bool i
         begins(world, index);
 }
 
-/* ---- rights ---- */
-
-static void see_right(struct world *world, int index, const json_t *before, const json_t *d)
-{
-    struct member *member = &world->judge.members[index];
-    const char *now = annotation_of(d, "slipway.dev/released-by");
-
-    if (!now[0]) {
-        member->is_forged = false;
-        return;
-    }
-    if (before && strcmp(annotation_of(before, "slipway.dev/released-by"), now) == 0)
-        return;
-    world->judge.releases++;
-    if (member->is_forged || member->is_excused)
-        return;
-    for (int g = 0; g < world->case_.groups; g++) {
-        const json_t *group = world_group(world, g);
-        char owner[32];
-        int count = 1;
-        snprintf(owner, sizeof owner, "coordination/%s", group_name(g));
-        if (!group || !judge_selects(group, d) || !list_has(now, owner))
-            continue;
-        for (int i = 0; i < world->case_.deployments; i++) {
-            const json_t *other = world_deployment(world, i);
-            const struct member *known = &world->judge.members[i];
-            count += i != index && other && !is_gone(other) && judge_selects(group, other) &&
-                     list_has(annotation_of(other, "slipway.dev/released-by"), owner) &&
-                     list_has(annotation_of(other, "slipway.dev/coordinated-by"), group_name(g)) &&
-                     !known->is_excused && !known->is_forged;
-        }
-        if (count > most_allowed(world, g))
-            world_fail(world, "%s is given the right while another of %s has it",
-                       deployment_name(index), group_name(g));
-    }
-}
-
 /* ---- changes ---- */
 
 /* It came to be selected by this very change. */
@@ -476,13 +439,20 @@ static void see_deployment(struct world *world, const struct sw_sim_change *chan
     const json_t *before = change->before ? change->before->json : NULL;
     if (before && is_newly_selected(world, before, d) && may_have_begun(world, index))
         judge_excuse(world, index);
-    see_right(world, index, before, d);
+    judge_look_at_selection(world, index);
+    judge_see_right(world, index, before, d);
     if (!judge_is_observed(d))
         return;
     if (is_rolling(d))
         begins(world, index);
     else
         rests(world, index, d);
+}
+
+static void look_at_selections(struct world *world)
+{
+    for (int i = 0; i < world->case_.deployments; i++)
+        judge_look_at_selection(world, i);
 }
 
 static void see_group(struct world *world, const struct sw_sim_change *change)
@@ -493,20 +463,24 @@ static void see_group(struct world *world, const struct sw_sim_change *change)
     struct group *known = &world->judge.groups[g];
 
     if (change->type == SW_SIM_DELETED) {
-        *known = (struct group){0};
+        *known = (struct group){.last_max = judge_max_of(group)};
+        look_at_selections(world);
         return;
     }
+    known->last_max = judge_max_of(group);
     bool is_status =
         before && json_equal(json_object_get(before, "spec"), json_object_get(group, "spec"));
     if (!is_status) {
         if (before)
-            known->max_checked = SW_MAX(known->max_checked, max_of(before));
+            known->max_checked = SW_MAX(known->max_checked, judge_max_of(before));
         excuse_newly_selected(world, before, group);
+        look_at_selections(world);
         return;
     }
     if (count_active(group) > count_active(before))
         world->judge.records++;
-    if (count_active(group) > most_allowed(world, g) && count_active(group) > count_active(before))
+    if (count_active(group) > judge_most_allowed(world, g) &&
+        count_active(group) > count_active(before))
         world_fail(world, "%s records %d as active", group_name(g), count_active(group));
 }
 
@@ -606,7 +580,7 @@ void judge_look(struct world *world)
         int count = 0;
         if (group)
             others_that_roll(world, group, -1, false, &count);
-        if (!group || count <= most_allowed(world, g) || world->controllers_down_until_ms) {
+        if (!group || count <= judge_most_allowed(world, g) || world->controllers_down_until_ms) {
             known->excess_since_ms = 0;
         } else if (!known->excess_since_ms) {
             known->excess_since_ms = world->now_ms;

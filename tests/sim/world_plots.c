@@ -18,6 +18,9 @@
  *                                     template; the others live again,
  *                                     record it once more, and release it
  *   LATE    a record                  it is late: another records          its precondition
+ *   PRUNE   a record                  the coordination is deleted, with    the residual group
+ *                                     all that wait in it, and made anew
+ *                                     after a while
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +34,7 @@ enum {
     BLINK,
     FLIP,
     LATE,
+    PRUNE,
     PLOTS,
 };
 
@@ -41,8 +45,12 @@ void plot_set(struct world *world, uint32_t a, uint32_t b)
 {
     if (world->plot.what != NO_PLOT)
         return;
-    world->plot = (struct plot){
-        .what = (int)(1 + a % (PLOTS - 1)), .b = b, .until_ms = world->now_ms + PLOT_MS};
+    /* Most are about two that lead. */
+    bool is_alone = !(world->case_.faults & FAULT_NO_LEASE);
+    int what = is_alone && a / 8 % 3 ? PRUNE : (int)(1 + a % (PLOTS - 1));
+    if (world->case_.bug == BUG_RESIDUAL_AT_ONCE)
+        what = PRUNE;
+    world->plot = (struct plot){.what = what, .b = b, .until_ms = world->now_ms + PLOT_MS};
     /* So that there is something to hand over. */
     for (int i = 0; i < world->case_.deployments; i++)
         if (world_deployment(world, i))
@@ -199,6 +207,16 @@ static uint64_t be_late(struct world *world, struct plot *plot, int g, const jso
     return longer(plot, 100, 3000);
 }
 
+static void prune(struct world *world, struct plot *plot, int g, const json_t *body)
+{
+    if (plot->due_ms || g < 0 || recorded_by(world, body) < 0)
+        return;
+    world_say(world, "plot: %s is deleted", group_name(g));
+    user_deletes_group(world, g);
+    plot->group = g;
+    plot->due_ms = world->now_ms + longer(plot, 500, 40000);
+}
+
 uint64_t plot_look(struct world *world, struct replica *replica,
                    const struct sw_sim_wire_request *request)
 {
@@ -216,8 +234,10 @@ uint64_t plot_look(struct world *world, struct replica *replica,
         longer_ms = blink(world, plot, replica, member, g, body);
     else if (plot->what == FLIP)
         longer_ms = flip(world, plot, replica, g, body);
-    else
+    else if (plot->what == LATE)
         longer_ms = be_late(world, plot, g, body);
+    else
+        prune(world, plot, g, body);
     json_decref(body);
     return longer_ms;
 }
@@ -239,5 +259,7 @@ void plot_go_on(struct world *world)
         return;
     if (plot->what == BLINK && plot->due_ms)
         user_suspends(world, plot->group, false);
+    if (plot->what == PRUNE && plot->due_ms && !world_group(world, plot->group))
+        user_creates_group(world, plot->group, plot->b);
     plot->what = NO_PLOT;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <slipway/memory.h>
 
@@ -267,7 +268,7 @@ static json_t *spec_of_group(struct world *world, int g, uint32_t b)
     return spec;
 }
 
-static void create_group(struct world *world, int g, uint32_t b)
+void user_creates_group(struct world *world, int g, uint32_t b)
 {
     user_sends(world, "jane", "POST",
                "/apis/apps.containerinfra.nl/v1/namespaces/" NAMESPACE "/deploymentcoordinations",
@@ -277,13 +278,25 @@ static void create_group(struct world *world, int g, uint32_t b)
                          "namespace", NAMESPACE, "spec", spec_of_group(world, g, b)));
 }
 
+void user_deletes_group(struct world *world, int g)
+{
+    user_sends(world, "jane", "DELETE", path_of_group(g), NULL, NULL);
+}
+
 static void change_group(struct world *world, int g, const json_t *group, uint32_t b)
 {
     json_t *spec = NULL;
 
+    if (b / 8 % 8 == 7) { /* out of the guard's way, and back */
+        bool skips = annotation_of(group, "slipway.dev/skip-guard")[0];
+        user_sends(world, "jane", "PATCH", path_of_group(g), MERGE,
+                   json_pack("{s:{s:{s:s?}}}", "metadata", "annotations", "slipway.dev/skip-guard",
+                             skips ? NULL : "true"));
+        return;
+    }
     switch (b % 8) {
     case 0:
-        user_sends(world, "jane", "DELETE", path_of_group(g), NULL, NULL);
+        user_deletes_group(world, g);
         return;
     case 1:
         spec = json_pack("{s:b}", "suspend", !sw_sim_bool_at(group, "spec.suspend"));
@@ -325,9 +338,53 @@ static void start_gitops(struct world *world, int index, uint32_t b)
                                            .template_ = ++world->templates};
 }
 
+static void tell_node(struct world *world, int node, const char *what)
+{
+    char path[64];
+    json_t *answer = NULL;
+
+    snprintf(path, sizeof path, "/nodes/node-%d/%s", node, what);
+    world_say(world, "somebody: kubectl %s node-%d", what, node);
+    if (sw_sim_pods_tell(world->pods, "POST", path, NULL, &answer) >= 400)
+        world_fail(world, "%s is refused", path);
+    json_decref(answer);
+}
+
+/* Somebody renews the Nodes. */
+static void start_drain(struct world *world, uint32_t b)
+{
+    static const uint64_t paces[] = {300, 2000, 6000, 12000};
+
+    if (world->drain.node)
+        return;
+    world->drain = (struct drain){.node = 1, .every_ms = paces[b % 4]};
+    world->drain.next_ms = world->now_ms + world->drain.every_ms;
+    tell_node(world, 1, "drain");
+}
+
+static void go_on_draining(struct world *world)
+{
+    struct drain *drain = &world->drain;
+
+    tell_node(world, drain->node, "uncordon");
+    drain->node = drain->node < NODES ? drain->node + 1 : 0;
+    drain->next_ms += drain->every_ms;
+    if (drain->node)
+        tell_node(world, drain->node, "drain");
+}
+
+static void delete_pods(struct world *world, int index)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "/api/v1/namespaces/" NAMESPACE "/pods?labelSelector=app%%3D%s",
+             deployment_name(index));
+    user_sends(world, "jane", "DELETE", path, NULL, NULL);
+}
+
 uint64_t users_next_ms(const struct world *world)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next = world->drain.node ? world->drain.next_ms : UINT64_MAX;
 
     for (int i = 0; i < world->case_.deployments; i++) {
         if (world->hpas[i].until_ms)
@@ -355,6 +412,8 @@ static void apply(struct world *world, int index, struct gitops *gitops)
 
 void users_look(struct world *world)
 {
+    if (world->drain.node && world->drain.next_ms <= world->now_ms)
+        go_on_draining(world);
     for (int i = 0; i < world->case_.deployments; i++) {
         struct hpa *hpa = &world->hpas[i];
         struct gitops *gitops = &world->gitops[i];
@@ -384,6 +443,18 @@ static void wave(struct world *world, uint32_t b)
     for (int i = 0; i < world->case_.deployments; i++)
         if (world_deployment(world, i) && b >> i & 1)
             set_template(world, i, ++world->templates, false);
+}
+
+/* RFC 3339, so many seconds from now. */
+static const char *time_text(const struct world *world, int64_t from_now_s)
+{
+    static char text[32];
+    time_t at = (time_t)(sw_wall_us(world->loop) / 1000000 + from_now_s);
+    struct tm parts;
+
+    gmtime_r(&at, &parts);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
 }
 
 static void act_on(struct world *world, int index, const json_t *d, uint32_t what, uint32_t b)
@@ -447,6 +518,18 @@ static void act_on(struct world *world, int index, const json_t *d, uint32_t wha
     case 15:
         wave(world, b);
         break;
+    case 16: /* it lets the others go first; a person's clock, and what people write there */
+        annotate(world, index, "slipway.dev/skip",
+                 b % 8 == 0   ? "tomorrow"
+                 : b % 8 == 1 ? NULL
+                              : time_text(world, (int64_t)(b / 8 % 7200) - 3600));
+        break;
+    case 17:
+        start_drain(world, b);
+        break;
+    case 18:
+        delete_pods(world, index);
+        break;
     default:
         set_template(world, index, ++world->templates, false);
         break;
@@ -465,7 +548,7 @@ void users_act(struct world *world, uint32_t a, uint32_t b)
         if (group)
             change_group(world, g, group, b);
         else
-            create_group(world, g, b);
+            user_creates_group(world, g, b);
     } else if (!d) {
         create(world, index, b);
     } else {
@@ -482,7 +565,7 @@ void users_begin(struct world *world)
     bool is_later = world_random(world, 0, 3) == 0; /* they run already when it comes */
     for (int g = 0; g < world->case_.groups; g++)
         if (g == 0 ? !is_later : world_random(world, 0, 1))
-            create_group(world, g, (uint32_t)world_random(world, 0, UINT32_MAX));
+            user_creates_group(world, g, (uint32_t)world_random(world, 0, UINT32_MAX));
 }
 
 static void put_right(struct world *world, int index)
@@ -555,6 +638,9 @@ void user_suspends(struct world *world, int g, bool is_suspended)
 
 void users_stop(struct world *world)
 {
+    if (world->drain.node)
+        tell_node(world, world->drain.node, "uncordon");
+    world->drain.node = 0;
     for (int i = 0; i < world->case_.deployments; i++)
         put_right(world, i);
     for (int g = 0; g < world->case_.groups; g++) {

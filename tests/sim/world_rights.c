@@ -76,6 +76,14 @@ static void see_residual_right(struct world *world, int index, const json_t *d)
     }
 }
 
+/* The version that is released is the one that was decided on: where all Pods run the template and
+ * serve, there is nothing to roll. */
+static void see_needless_right(struct world *world, int index, const json_t *before)
+{
+    if (sw_sim_int_at(before, "spec.replicas", 1) > 0 && judge_is_complete(before))
+        world_fail(world, "%s is given the right with nothing to roll", deployment_name(index));
+}
+
 void judge_see_right(struct world *world, int index, const json_t *before, const json_t *d)
 {
     struct member *member = &world->judge.members[index];
@@ -90,6 +98,8 @@ void judge_see_right(struct world *world, int index, const json_t *before, const
     world->judge.releases++;
     if (member->is_forged || member->is_excused)
         return;
+    if (before)
+        see_needless_right(world, index, before);
     if (member->unselected_ms)
         see_residual_right(world, index, d);
     for (int g = 0; g < world->case_.groups; g++) {

@@ -34,8 +34,7 @@ enum {
     BLINK,
     FLIP,
     LATE,
-    PRUNE,
-    PLOTS,
+    PRUNE, /* the last */
 };
 
 #define PLOT_MS 30000 /* it gives up */
@@ -45,9 +44,9 @@ void plot_set(struct world *world, uint32_t a, uint32_t b)
 {
     if (world->plot.what != NO_PLOT)
         return;
-    /* Most are about two that lead. */
+    /* The others are about two that lead. */
     bool is_alone = !(world->case_.faults & FAULT_NO_LEASE);
-    int what = is_alone && a / 8 % 3 ? PRUNE : (int)(1 + a % (PLOTS - 1));
+    int what = is_alone && a / 8 % 3 ? PRUNE : (int)(1 + a % (PRUNE - 1));
     if (world->case_.bug == BUG_RESIDUAL_AT_ONCE)
         what = PRUNE;
     world->plot = (struct plot){.what = what, .b = b, .until_ms = world->now_ms + PLOT_MS};

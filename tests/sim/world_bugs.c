@@ -86,7 +86,7 @@ static bool answered_not_done(struct world *world, const struct sw_sim_wire_requ
 
     if (!object)
         return false;
-    json_t *all = json_deep_copy(object->json);
+    json_t *all = json_deep_copy(sw_sim_object_json(object));
     json_t *patch = json_deep_copy(body);
     json_object_del(json_object_get(patch, "metadata"), "resourceVersion");
     json_t *merged = sw_sim_merge_patch(all, patch);

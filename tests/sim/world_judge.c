@@ -68,7 +68,7 @@ static const json_t *stored(const struct world *world, const struct sw_sim_kind 
     const struct sw_sim_object *object =
         kind ? sw_sim_store_get(world->store, kind, NAMESPACE, name) : NULL;
 
-    return object ? object->json : NULL;
+    return object ? sw_sim_object_json(object) : NULL;
 }
 
 const json_t *world_deployment(const struct world *world, int index)
@@ -420,7 +420,7 @@ static bool is_newly_selected(const struct world *world, const json_t *before, c
 
 static void see_deployment(struct world *world, const struct sw_sim_change *change)
 {
-    const json_t *d = change->object->json;
+    const json_t *d = sw_sim_object_json(change->object);
     int index = deployment_index(change->object->name);
     struct member *member = &world->judge.members[index];
 
@@ -436,7 +436,7 @@ static void see_deployment(struct world *world, const struct sw_sim_change *chan
         member->is_excused = is_excused;
         member->is_forged = is_forged;
     }
-    const json_t *before = change->before ? change->before->json : NULL;
+    const json_t *before = change->before ? sw_sim_object_json(change->before) : NULL;
     if (before && is_newly_selected(world, before, d) && may_have_begun(world, index))
         judge_excuse(world, index);
     judge_look_at_selection(world, index);
@@ -457,8 +457,8 @@ static void look_at_selections(struct world *world)
 
 static void see_group(struct world *world, const struct sw_sim_change *change)
 {
-    const json_t *group = change->object->json;
-    const json_t *before = change->before ? change->before->json : NULL;
+    const json_t *group = sw_sim_object_json(change->object);
+    const json_t *before = change->before ? sw_sim_object_json(change->before) : NULL;
     int g = group_index(change->object->name);
     struct group *known = &world->judge.groups[g];
 
@@ -494,7 +494,7 @@ static uint64_t hash_on(uint64_t hash, const char *bytes, size_t len)
 static void tell(const struct world *world, const struct sw_sim_change *change)
 {
     static const char *const verbs[] = {"added", "modified", "deleted"};
-    const json_t *o = change->object->json;
+    const json_t *o = sw_sim_object_json(change->object);
     const char *name = change->object->name;
 
     if (change->object->kind == world->deployments) {
@@ -545,7 +545,7 @@ static void on_change(struct sw_sim_store_watcher *watcher, const struct sw_sim_
     else if (object->kind == world->coordinations && group_index(object->name) >= 0)
         see_group(world, change);
     else if (object->kind == world->replicasets)
-        see_replicaset(world, object->json, change->type == SW_SIM_DELETED);
+        see_replicaset(world, sw_sim_object_json(object), change->type == SW_SIM_DELETED);
 }
 
 /* ---- what lasts too long ---- */

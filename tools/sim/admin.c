@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "dump.h"
 #include "fault_rules.h"
 #include "net/http_server.h"
 #include "pods.h"
@@ -99,7 +100,7 @@ static void on_request(void *arg, struct sw_http_incoming *in)
 
     if (!admin->is_closing)
         status = body ? tell(admin, in->method, in->path, body, &ret) : mistake(&ret, why.text);
-    char *text = json_dumps(ret ? ret : json_null(), JSON_INDENT(2) | JSON_ENCODE_ANY);
+    char *text = sw_sim_dump_as(ret ? ret : json_null(), JSON_INDENT(2) | JSON_ENCODE_ANY);
     struct sw_http_answer answer = {
         .status = status,
         .content_type = "application/json",
@@ -107,7 +108,7 @@ static void on_request(void *arg, struct sw_http_incoming *in)
         .body_len = strlen(text),
     };
     sw_http_answer(in, &answer);
-    free(text);
+    sw_free(text);
     json_decref(ret);
     json_decref(body);
 }

@@ -35,7 +35,7 @@ static int read_configuration(void *arg, const struct sw_sim_object *object)
 {
     struct reading *reading = arg;
     struct sw_sim_hooks *hooks = reading->hooks;
-    const json_t *list = json_object_get(object->json, "webhooks");
+    const json_t *list = json_object_get(sw_sim_object_json(object), "webhooks");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *json = json_array_get(list, i);
         hooks->at = sw_realloc(hooks->at, hooks->count + 1, sizeof(*hooks->at));
@@ -149,8 +149,8 @@ static bool fits_namespace(const struct sw_sim_api *api, const struct sw_sim_hoo
     const struct sw_sim_kind *kind = sw_sim_api_kind(api, "", "v1", "namespaces");
     const struct sw_sim_object *space =
         sw_sim_store_get(api->store, kind, "", is_namespace ? request->name : request->namespace_);
-    return sw_sim_labels_match(hook->namespaces,
-                               space ? sw_sim_at(space->json, "metadata.labels") : NULL);
+    return sw_sim_labels_match(
+        hook->namespaces, space ? sw_sim_at(sw_sim_object_json(space), "metadata.labels") : NULL);
 }
 
 /* Either state of the object; one that is not there fits nothing. */

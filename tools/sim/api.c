@@ -82,6 +82,18 @@ static void on_change(struct sw_sim_store_watcher *watcher, const struct sw_sim_
     sw_sim_collector_change(api->collector, change);
 }
 
+/* Of all who look at documents none is in the middle of it when this comes. */
+static void on_trim(struct sw_defer *defer)
+{
+    sw_sim_store_trim(container_of(defer, struct sw_sim_api, trim)->store);
+}
+
+static void on_full(void *arg)
+{
+    struct sw_sim_api *api = arg;
+    sw_defer_start(&api->trim);
+}
+
 static void make_namespaces(struct sw_sim_api *api)
 {
     static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
@@ -116,6 +128,8 @@ struct sw_sim_api *sw_sim_api_new(struct sw_loop *loop, struct sw_sim_store *sto
     api->definitions = sw_sim_definitions_new(api);
     api->watcher.on_change = on_change;
     sw_sim_store_watch(store, &api->watcher);
+    sw_defer_init(&api->trim, loop, on_trim);
+    sw_sim_store_on_full(store, on_full, api);
     make_namespaces(api);
     return api;
 }
@@ -127,6 +141,8 @@ struct sw_sim_api *sw_sim_api_free(struct sw_sim_api *api)
     }
     api->is_closing = true;
     sw_sim_store_unwatch(api->store, &api->watcher);
+    sw_sim_store_on_full(api->store, NULL, NULL);
+    sw_defer_stop(&api->trim);
     sw_sim_writes_drop(api);
     SW_LIST_EACH (link, &api->calls) {
         sw_sim_api_cancel(api, container_of(link, struct sw_sim_call, link));

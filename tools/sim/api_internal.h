@@ -48,6 +48,7 @@ struct sw_sim_api {
     struct sw_link watches; /* struct sw_sim_watch.link */
     struct sw_sim_definitions *definitions;
     struct sw_sim_hooks *hooks; /* NULL: to be read anew */
+    struct sw_defer trim;       /* the store has more documents than it is to have */
     bool is_closing;
 };
 
@@ -120,7 +121,7 @@ json_t *sw_sim_filter_read(struct sw_sim_filter *filter, const struct sw_sim_que
                            const struct sw_sim_kind *kind);
 void sw_sim_filter_done(struct sw_sim_filter *filter);
 bool sw_sim_filter_is_empty(const struct sw_sim_filter *filter);
-bool sw_sim_filter_matches(const struct sw_sim_filter *filter, const json_t *object);
+bool sw_sim_filter_matches(const struct sw_sim_filter *filter, const struct sw_sim_object *object);
 /* A selector against {"key": "value"}. */
 bool sw_sim_labels_match(const struct sw_selector *selector, const json_t *labels);
 

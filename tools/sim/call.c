@@ -116,9 +116,9 @@ static void answer_json(struct sw_sim_call *call, int status, const json_t *json
     if (call->is_pretty) {
         struct sw_buf out;
         sw_buf_init(&out, SIZE_MAX);
-        char *dumped = json_dumps(json, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        char *dumped = sw_sim_dump_as(json, JSON_INDENT(2) | JSON_ENCODE_ANY);
         sw_buf_puts(&out, dumped);
-        free(dumped);
+        sw_free(dumped);
         len = out.len;
         text = sw_buf_steal(&out);
     } else {
@@ -167,10 +167,12 @@ const char *sw_sim_version_text(const struct sw_sim_object *object, const struct
         strcmp(object->kind->group, kind->group) == 0) {
         return sw_sim_object_text(object, ret_len);
     }
-    json_t *other = sw_sim_version_json(object->json, kind);
+    json_t *whole = sw_sim_object_share(object);
+    json_t *other = sw_sim_version_json(whole, kind);
     sw_free(*scratch);
     *scratch = sw_sim_dump_text(other, ret_len);
     json_decref(other);
+    json_decref(whole);
     return *scratch;
 }
 
@@ -206,7 +208,7 @@ void sw_sim_answer_document(struct sw_sim_call *call, int status, const json_t *
 void sw_sim_answer_object(struct sw_sim_call *call, int status, const struct sw_sim_object *object)
 {
     if (call->form != SW_SIM_AS_IS || call->is_pretty) {
-        json_t *document = sw_sim_version_json(object->json, call->route.kind);
+        json_t *document = sw_sim_version_json(sw_sim_object_json(object), call->route.kind);
         sw_sim_answer_document(call, status, document);
         json_decref(document);
         return;

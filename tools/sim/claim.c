@@ -71,7 +71,7 @@ static int sort_orphan(void *arg, struct sw_sim_item *item)
 static int write_references(struct sw_sim_workloads *workloads, const struct sw_sim_item *item,
                             json_t *references_take)
 {
-    json_t *json = sw_look_copy(item->object->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(item->object));
     json_t *meta = sw_look_own(json, "metadata");
     if (json_array_size(references_take)) {
         json_object_set_new(meta, "ownerReferences", references_take);
@@ -111,7 +111,7 @@ void sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
 {
     struct claim claim = {
         .owner = owner,
-        .selector = sw_look_at(owner->json, "spec", "selector", NULL),
+        .selector = sw_look_at(sw_sim_object_json(owner), "spec", "selector", NULL),
         .wants = wants,
     };
     const struct sw_sim_view *view = workloads->views[which];
@@ -152,7 +152,7 @@ json_t *sw_sim_pod_of(const struct sw_sim_object *owner, const json_t *template)
 int sw_sim_write_status(struct sw_sim_workloads *workloads, const struct sw_sim_object *object,
                         json_t *status_take)
 {
-    if (json_equal(status_take, json_object_get(object->json, "status"))) {
+    if (json_equal(status_take, json_object_get(sw_sim_object_json(object), "status"))) {
         json_decref(status_take);
         return 0;
     }

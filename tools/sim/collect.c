@@ -70,12 +70,12 @@ static const struct sw_sim_object *current(const struct sw_sim_collector *collec
 
 static bool is_deleting(const struct sw_sim_object *object)
 {
-    return sw_sim_at(object->json, "metadata.deletionTimestamp") != NULL;
+    return sw_sim_at(sw_sim_object_json(object), "metadata.deletionTimestamp") != NULL;
 }
 
 static bool has_finalizer(const struct sw_sim_object *object, const char *name)
 {
-    return sw_sim_holds(sw_sim_at(object->json, "metadata.finalizers"), name);
+    return sw_sim_holds(sw_sim_at(sw_sim_object_json(object), "metadata.finalizers"), name);
 }
 
 static bool is_kind(const struct sw_sim_object *object, const char *group, const char *plural)
@@ -105,7 +105,7 @@ static void write_back(struct sw_sim_collector *collector, const struct sw_sim_o
 static void remove_finalizer(struct sw_sim_collector *collector, const struct sw_sim_object *object,
                              const char *name)
 {
-    json_t *made = sw_sim_own(object->json);
+    json_t *made = sw_sim_own(sw_sim_object_json(object));
     json_t *metadata = json_object_get(made, "metadata");
     json_t *left = sw_sim_without_text(json_object_get(metadata, "finalizers"), name);
     if (json_array_size(left)) {
@@ -150,7 +150,7 @@ static enum owner_state state_of(const struct sw_sim_collector *collector,
 static void forget_owners(struct sw_sim_collector *collector, const struct sw_sim_object *object,
                           const char *uid)
 {
-    const json_t *owners = sw_sim_at(object->json, "metadata.ownerReferences");
+    const json_t *owners = sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences");
     json_t *left = json_array();
     for (size_t i = 0; i < json_array_size(owners); i++) {
         json_t *owner = json_array_get(owners, i);
@@ -164,7 +164,7 @@ static void forget_owners(struct sw_sim_collector *collector, const struct sw_si
         json_decref(left);
         return;
     }
-    json_t *made = sw_sim_own(object->json);
+    json_t *made = sw_sim_own(sw_sim_object_json(object));
     sw_sim_put(json_object_get(made, "metadata"), "ownerReferences",
                json_array_size(left) ? json_incref(left) : NULL);
     json_decref(left);
@@ -186,7 +186,7 @@ static bool has_dependents(const struct sw_sim_collector *collector, const char 
 /* Deletes the object where nobody owns it any more. */
 static void judge(struct sw_sim_collector *collector, const struct sw_sim_object *object)
 {
-    const json_t *owners = sw_sim_at(object->json, "metadata.ownerReferences");
+    const json_t *owners = sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences");
     size_t count[3] = {0};
     for (size_t i = 0; i < json_array_size(owners); i++) {
         count[state_of(collector, object, json_array_get(owners, i))]++;
@@ -244,7 +244,7 @@ struct blocking {
 static int count_blocking(void *arg, const struct sw_sim_object *object)
 {
     struct blocking *blocking = arg;
-    const json_t *owners = sw_sim_at(object->json, "metadata.ownerReferences");
+    const json_t *owners = sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences");
     for (size_t i = 0; i < json_array_size(owners); i++) {
         const json_t *owner = json_array_get(owners, i);
         if (strcmp(sw_sim_text(owner, "uid", ""), blocking->uid) == 0) {
@@ -299,7 +299,7 @@ static void empty_namespace(struct sw_sim_collector *collector, const struct sw_
     if (any_left || !now) {
         return;
     }
-    json_t *made = sw_sim_own(now->json);
+    json_t *made = sw_sim_own(sw_sim_object_json(now));
     json_t *spec = sw_sim_own_member(made, "spec");
     json_t *left = sw_sim_without_text(json_object_get(spec, "finalizers"), "kubernetes");
     sw_sim_put(spec, "finalizers", json_array_size(left) ? json_incref(left) : NULL);
@@ -310,8 +310,8 @@ static void empty_namespace(struct sw_sim_collector *collector, const struct sw_
 static void empty_definition(struct sw_sim_collector *collector, const struct sw_sim_object *object)
 {
     const struct sw_sim_served *served =
-        sw_sim_served(collector->api, sw_sim_text_at(object->json, "spec.group"), NULL,
-                      sw_sim_text_at(object->json, "spec.names.plural"));
+        sw_sim_served(collector->api, sw_sim_text_at(sw_sim_object_json(object), "spec.group"),
+                      NULL, sw_sim_text_at(sw_sim_object_json(object), "spec.names.plural"));
     if (served && empty(collector, served->stored, NULL)) {
         return;
     }
@@ -326,7 +326,8 @@ static bool must_wait(const struct sw_sim_object *object)
     return is_deleting(object) &&
            (has_finalizer(object, FOREGROUND) || has_finalizer(object, ORPHAN) ||
             (is_namespace(object) &&
-             sw_sim_holds(sw_sim_at(object->json, "spec.finalizers"), "kubernetes")) ||
+             sw_sim_holds(sw_sim_at(sw_sim_object_json(object), "spec.finalizers"),
+                          "kubernetes")) ||
             (is_definition(object) && has_finalizer(object, CLEANUP)));
 }
 
@@ -399,7 +400,7 @@ static void wait_for(struct sw_sim_collector *collector, const struct sw_sim_obj
 /* New references may name an owner that is not there, or one that waits for its dependents. */
 static void look_at_owners(struct sw_sim_collector *collector, const struct sw_sim_object *object)
 {
-    const json_t *owners = sw_sim_at(object->json, "metadata.ownerReferences");
+    const json_t *owners = sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences");
     for (size_t i = 0; i < json_array_size(owners); i++) {
         const json_t *owner = json_array_get(owners, i);
         if (state_of(collector, object, owner) != IS_THERE) {
@@ -418,9 +419,10 @@ void sw_sim_collector_change(struct sw_sim_collector *collector, const struct sw
             wake(collector);
         }
     } else {
-        const json_t *owners = sw_sim_at(object->json, "metadata.ownerReferences");
-        const json_t *before =
-            change->before ? sw_sim_at(change->before->json, "metadata.ownerReferences") : NULL;
+        const json_t *owners = sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences");
+        const json_t *before = change->before ? sw_sim_at(sw_sim_object_json(change->before),
+                                                          "metadata.ownerReferences")
+                                              : NULL;
         if (owners && !(before && json_equal(owners, before))) {
             look_at_owners(collector, object);
         }

@@ -51,7 +51,7 @@ const struct sw_sim_object *sw_sim_commit_update(struct sw_sim_api *api,
         *ret_is_gone = true;
         return last;
     }
-    if (json_equal(object, old->json)) {
+    if (json_equal(object, sw_sim_object_json(old))) {
         json_decref(object);
         return sw_sim_object_ref(old);
     }
@@ -71,7 +71,7 @@ json_t *sw_sim_delete_check(const struct sw_sim_object *object,
                           deletion->uid, object->uid);
         return sw_sim_conflict(&shown, object->name, why);
     }
-    const char *version = sw_sim_text_at(object->json, "metadata.resourceVersion");
+    const char *version = sw_sim_text_at(sw_sim_object_json(object), "metadata.resourceVersion");
     if (deletion->version && strcmp(deletion->version, version) != 0) {
         SW_AUTO(char, sw_free)
         why = sw_asprintf("the ResourceVersion in the precondition (%s) does not match the "
@@ -88,12 +88,13 @@ static int64_t grace_of(const struct sw_sim_object *object, int64_t asked)
     if (!is_core(object, "pods")) {
         return 0;
     }
-    const char *phase = sw_sim_text_at(object->json, "status.phase");
-    if (!*sw_sim_text_at(object->json, "spec.nodeName") || strcmp(phase, "Failed") == 0 ||
-        strcmp(phase, "Succeeded") == 0) {
+    const char *phase = sw_sim_text_at(sw_sim_object_json(object), "status.phase");
+    if (!*sw_sim_text_at(sw_sim_object_json(object), "spec.nodeName") ||
+        strcmp(phase, "Failed") == 0 || strcmp(phase, "Succeeded") == 0) {
         return 0;
     }
-    int64_t own = sw_sim_int_at(object->json, "spec.terminationGracePeriodSeconds", 30);
+    int64_t own =
+        sw_sim_int_at(sw_sim_object_json(object), "spec.terminationGracePeriodSeconds", 30);
     return asked >= 0 ? asked : own;
 }
 
@@ -101,7 +102,7 @@ static int64_t grace_of(const struct sw_sim_object *object, int64_t asked)
 static json_t *finalizers_of(const struct sw_sim_object *object,
                              const struct sw_sim_deletion *deletion)
 {
-    const json_t *before = sw_sim_at(object->json, "metadata.finalizers");
+    const json_t *before = sw_sim_at(sw_sim_object_json(object), "metadata.finalizers");
     const char *propagation = deletion->orphans ? "Orphan" : deletion->propagation;
     if (!propagation || !*propagation) {
         return before ? sw_sim_share(before) : json_array();
@@ -121,10 +122,11 @@ static json_t *finalizers_of(const struct sw_sim_object *object,
 static json_t *mark(struct sw_sim_api *api, const struct sw_sim_object *object, int64_t grace_s,
                     json_t *finalizers)
 {
-    json_t *made = sw_sim_own(object->json);
+    json_t *made = sw_sim_own(sw_sim_object_json(object));
     json_t *metadata = json_object_get(made, "metadata");
     const json_t *since = json_object_get(metadata, "deletionTimestamp");
-    int64_t before = sw_sim_int_at(object->json, "metadata.deletionGracePeriodSeconds", 0);
+    int64_t before =
+        sw_sim_int_at(sw_sim_object_json(object), "metadata.deletionGracePeriodSeconds", 0);
     if (!since || grace_s < before) {
         char text[SW_TIME_SIZE];
         int64_t now_us = sw_wall_us(api->loop);
@@ -157,9 +159,10 @@ void sw_sim_commit_delete(struct sw_sim_api *api, const struct sw_sim_object *ob
                           const struct sw_sim_deletion *deletion,
                           const struct sw_sim_object **ret_left)
 {
-    bool is_marked = sw_sim_at(object->json, "metadata.deletionTimestamp") != NULL;
+    bool is_marked = sw_sim_at(sw_sim_object_json(object), "metadata.deletionTimestamp") != NULL;
     int64_t grace_s = grace_of(object, deletion->grace_s);
-    int64_t before = sw_sim_int_at(object->json, "metadata.deletionGracePeriodSeconds", 0);
+    int64_t before =
+        sw_sim_int_at(sw_sim_object_json(object), "metadata.deletionGracePeriodSeconds", 0);
     if (is_marked && grace_s > before) {
         grace_s = before; /* it only gets shorter */
     }
@@ -173,7 +176,7 @@ void sw_sim_commit_delete(struct sw_sim_api *api, const struct sw_sim_object *ob
         finalizers = list;
     }
     bool is_held = json_array_size(finalizers) > 0 ||
-                   json_array_size(sw_sim_at(object->json, "spec.finalizers")) > 0;
+                   json_array_size(sw_sim_at(sw_sim_object_json(object), "spec.finalizers")) > 0;
     if (!is_held && grace_s == 0) {
         json_decref(finalizers);
         *ret_left = NULL;
@@ -184,7 +187,7 @@ void sw_sim_commit_delete(struct sw_sim_api *api, const struct sw_sim_object *ob
     }
     json_t *made = mark(api, object, grace_s, finalizers);
     json_decref(finalizers);
-    if (deletion->is_dry_run || json_equal(made, object->json)) {
+    if (deletion->is_dry_run || json_equal(made, sw_sim_object_json(object))) {
         json_decref(made);
         *ret_left = sw_sim_object_ref(object);
         return;

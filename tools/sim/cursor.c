@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "document.h"
+#include "dump.h"
 #include "kind.h"
 #include "schema.h"
 #include "schema_internal.h"
@@ -174,12 +175,12 @@ int sw_sim_cursor_element_name(const struct sw_sim_cursor *at, const json_t *ele
     json_t *keys = json_object();
     int code = is_map ? key_name(at, element, keys, error) : 0;
     if (!code) {
-        char *text =
-            json_dumps(is_map ? keys : element, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        char *text = sw_sim_dump_as(is_map ? keys : element,
+                                    JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
         size_t size = strlen(text) + 3;
         *ret_name = sw_malloc(size);
         snprintf(*ret_name, size, "%c:%s", is_map ? 'k' : 'v', text);
-        free(text);
+        sw_free(text);
     }
     json_decref(keys);
     return code;

@@ -59,8 +59,8 @@ static void tolerate(json_t *tolerations, const char *key, const char *effect)
 /* https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations */
 static json_t *make_template(const struct sw_sim_object *object, const char *hash)
 {
-    json_t *template =
-        json_deep_copy(sw_look_loose(sw_look_at(object->json, "spec", "template", NULL)));
+    json_t *template = json_deep_copy(
+        sw_look_loose(sw_look_at(sw_sim_object_json(object), "spec", "template", NULL)));
     json_t *spec = json_object_get(template, "spec");
     json_t *tolerations = json_object_get(spec, "tolerations");
     if (!json_is_array(tolerations)) {
@@ -101,8 +101,8 @@ static const char *target_of(const struct sw_sim_item *item)
         return item->pod.node;
     size_t at;
     json_t *term;
-    json_array_foreach(sw_look_at(item->object->json, "spec", "affinity", "nodeAffinity", REQUIRED,
-                                  "nodeSelectorTerms", NULL),
+    json_array_foreach(sw_look_at(sw_sim_object_json(item->object), "spec", "affinity",
+                                  "nodeAffinity", REQUIRED, "nodeSelectorTerms", NULL),
                        at, term)
     {
         const json_t *field =
@@ -126,11 +126,12 @@ static void judge(const struct set *set, struct place *place)
     const json_t *spec = json_object_get(set->template, "spec");
     const char *name = sw_look_string(spec, "nodeName");
     if ((*name && strcmp(name, place->node->name) != 0) ||
-        !sw_sim_node_is_selected(spec, place->node->json))
+        !sw_sim_node_is_selected(spec, sw_sim_object_json(place->node)))
         return;
     const json_t *tolerations = json_object_get(spec, "tolerations");
-    place->should_run = sw_sim_node_is_tolerated(tolerations, place->node->json, false);
-    place->may_stay = sw_sim_node_is_tolerated(tolerations, place->node->json, true);
+    place->should_run =
+        sw_sim_node_is_tolerated(tolerations, sw_sim_object_json(place->node), false);
+    place->may_stay = sw_sim_node_is_tolerated(tolerations, sw_sim_object_json(place->node), true);
 }
 
 static int add_place(void *arg, struct sw_sim_item *item)
@@ -318,7 +319,7 @@ static int tell(const struct set *set, bool has_observed)
         available += is_available(set, first);
         updated += is_updated(set, first);
     }
-    const json_t *old = json_object_get(set->object->json, "status");
+    const json_t *old = json_object_get(sw_sim_object_json(set->object), "status");
     json_t *status = old ? sw_look_copy(old) : json_object();
     if (has_observed)
         sw_look_set_count(status, "observedGeneration", sw_look_generation(set->object));
@@ -383,7 +384,7 @@ int sw_sim_sync_daemon_set(struct sw_sim_workloads *workloads, struct sw_sim_job
             .workloads = workloads,
             .job = job,
             .object = object,
-            .spec = json_object_get(object->json, "spec"),
+            .spec = json_object_get(sw_sim_object_json(object), "spec"),
             .hash = sw_look_string(json_object_get(sw_look_meta(revisions.update), "labels"),
                                    HASH_LABEL),
             .wall_us = sw_wall_us(workloads->loop),

@@ -132,7 +132,7 @@ static void establish(struct sw_sim_definitions *definitions, const struct sw_si
     struct sw_sim_api *api = definitions->api;
     char time[SW_TIME_SIZE];
     sw_time_format(sw_wall_us(api->loop), time);
-    json_t *crd = sw_sim_own(object->json);
+    json_t *crd = sw_sim_own(sw_sim_object_json(object));
     json_t *stored = json_array();
     const json_t *versions = sw_sim_at(crd, "spec.versions");
     for (size_t i = 0; i < json_array_size(versions); i++) {
@@ -162,7 +162,7 @@ static void on_establish(struct sw_timer *timer)
     for (size_t i = 0; i < json_array_size(names); i++) {
         const struct sw_sim_object *crd = sw_sim_store_get(
             definitions->api->store, kind, "", json_string_value(json_array_get(names, i)));
-        if (crd && !is_true(crd->json, "Established")) {
+        if (crd && !is_true(sw_sim_object_json(crd), "Established")) {
             establish(definitions, crd);
         }
     }
@@ -171,8 +171,8 @@ static void on_establish(struct sw_timer *timer)
 
 static void look_at(struct sw_sim_definitions *definitions, const struct sw_sim_object *object)
 {
-    if (is_true(object->json, "Established")) {
-        serve(definitions, object->name, object->json);
+    if (is_true(sw_sim_object_json(object), "Established")) {
+        serve(definitions, object->name, sw_sim_object_json(object));
         return;
     }
     json_array_append_new(definitions->waiting, json_string(object->name));
@@ -192,9 +192,9 @@ void sw_sim_definitions_change(struct sw_sim_definitions *definitions,
         }
         return;
     }
-    bool is_same = change->before && is_true(change->before->json, "Established") &&
-                   json_equal(json_object_get(change->before->json, "spec"),
-                              json_object_get(change->object->json, "spec"));
+    bool is_same = change->before && is_true(sw_sim_object_json(change->before), "Established") &&
+                   json_equal(json_object_get(sw_sim_object_json(change->before), "spec"),
+                              json_object_get(sw_sim_object_json(change->object), "spec"));
     if (!is_same) {
         look_at(definitions, change->object);
     }

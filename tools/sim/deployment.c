@@ -50,8 +50,8 @@ int sw_rollout_write(struct sw_rollout *rollout)
 
 static struct sw_rollout_set read_set(const struct sw_sim_object *object)
 {
-    const json_t *spec = json_object_get(object->json, "spec");
-    const json_t *status = json_object_get(object->json, "status");
+    const json_t *spec = json_object_get(sw_sim_object_json(object), "spec");
+    const json_t *status = json_object_get(sw_sim_object_json(object), "status");
     return (struct sw_rollout_set){
         .object = sw_sim_object_ref(object),
         .replicas = sw_look_int(spec, "replicas", 1),
@@ -75,7 +75,8 @@ static struct sw_rollout_set *find_template(const struct sw_rollout *rollout)
 {
     const json_t *template = json_object_get(rollout->spec, "template");
     for (size_t i = 0; i < rollout->count; i++) {
-        const json_t *other = sw_look_at(rollout->sets[i].object->json, "spec", "template", NULL);
+        const json_t *other =
+            sw_look_at(sw_sim_object_json(rollout->sets[i].object), "spec", "template", NULL);
         if (sw_look_same_template(template, other))
             return &rollout->sets[i];
     }
@@ -181,7 +182,7 @@ static bool sync_annotations(const struct sw_rollout *rollout, json_t *annotatio
 static int sync_found(struct sw_rollout *rollout)
 {
     struct sw_rollout_set *set = rollout->current;
-    const json_t *json = set->object->json;
+    const json_t *json = sw_sim_object_json(set->object);
     json_t *annotations = json_object();
     json_object_update(annotations,
                        sw_look_loose(json_object_get(sw_look_meta(set->object), "annotations")));
@@ -263,10 +264,10 @@ static int meet_namesake(struct sw_rollout *rollout, const char *name, int64_t c
         rollout->object->namespace_, name);
     if (!other)
         return -EEXIST;
-    const json_t *owner = sw_look_controller_of(other->json);
+    const json_t *owner = sw_look_controller_of(sw_sim_object_json(other));
     if (owner && strcmp(sw_look_string(owner, "uid"), rollout->object->uid) == 0 &&
         sw_look_same_template(json_object_get(rollout->spec, "template"),
-                              sw_look_at(other->json, "spec", "template", NULL))) {
+                              sw_look_at(sw_sim_object_json(other), "spec", "template", NULL))) {
         add_set(rollout, other);
         return 0;
     }
@@ -347,7 +348,7 @@ static void resolve_fenceposts(struct sw_rollout *rollout)
 static void read_rollout(struct sw_rollout *rollout)
 {
     const json_t *spec = rollout->spec;
-    const json_t *status = json_object_get(rollout->object->json, "status");
+    const json_t *status = json_object_get(sw_sim_object_json(rollout->object), "status");
     const json_t *annotations = json_object_get(sw_look_meta(rollout->object), "annotations");
     rollout->status = status ? sw_look_copy(status) : json_object();
     rollout->annotations = annotations ? sw_look_copy(annotations) : json_object();
@@ -464,7 +465,7 @@ int sw_sim_sync_deployment(struct sw_sim_workloads *workloads, struct sw_sim_job
         .workloads = workloads,
         .job = job,
         .object = object,
-        .spec = json_object_get(object->json, "spec"),
+        .spec = json_object_get(sw_sim_object_json(object), "spec"),
     };
     sw_sim_wake_no_more(job); /* this look says anew whether there is a deadline to wait for */
     struct sw_sim_items items;

@@ -39,7 +39,7 @@ bool sw_rollout_annotate(const struct sw_rollout *rollout, json_t *annotations)
 
 int sw_rollout_resize(struct sw_rollout *rollout, struct sw_rollout_set *set, int64_t replicas)
 {
-    json_t *json = sw_look_copy(set->object->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(set->object));
     bool differs =
         sw_rollout_annotate(rollout, sw_look_own(sw_look_own(json, "metadata"), "annotations"));
     if (!differs && set->replicas == replicas) {
@@ -303,8 +303,8 @@ int sw_rollout_step(struct sw_rollout *rollout, bool *ret_did)
 static bool is_idle(const struct sw_rollout_set *set)
 {
     return set->present == 0 && set->replicas == 0 &&
-           sw_look_int(json_object_get(set->object->json, "status"), "observedGeneration", 0) >=
-               sw_look_generation(set->object);
+           sw_look_int(json_object_get(sw_sim_object_json(set->object), "status"),
+                       "observedGeneration", 0) >= sw_look_generation(set->object);
 }
 
 int sw_rollout_clean(struct sw_rollout *rollout)

@@ -205,8 +205,8 @@ static const json_t *find_failure(const struct sw_rollout *rollout)
     const json_t *found = NULL;
     for (size_t i = 0; i < rollout->count; i++) {
         const struct sw_rollout_set *set = &rollout->sets[i];
-        const json_t *one =
-            sw_rollout_condition(json_object_get(set->object->json, "status"), "ReplicaFailure");
+        const json_t *one = sw_rollout_condition(
+            json_object_get(sw_sim_object_json(set->object), "status"), "ReplicaFailure");
         if (one && (!found || !sw_rollout_is_old(rollout, set)))
             found = one;
     }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "dump.h"
 
 json_t *sw_sim_at(const json_t *object, const char *path)
 {
@@ -147,10 +148,10 @@ void sw_sim_cause_required(json_t *causes, const char *field, const char *detail
 void sw_sim_cause_invalid(json_t *causes, const char *field, const json_t *value,
                           const char *detail)
 {
-    char *shown = json_dumps(value ? value : json_null(), JSON_ENCODE_ANY | JSON_COMPACT);
+    char *shown = sw_sim_dump_as(value ? value : json_null(), JSON_ENCODE_ANY | JSON_COMPACT);
     sw_sim_cause(causes, field, "FieldValueInvalid", "Invalid value: %s: %s", shown ? shown : "",
                  detail);
-    free(shown);
+    sw_free(shown);
 }
 
 void sw_sim_cause_unsupported(json_t *causes, const char *field, const json_t *value,
@@ -161,9 +162,9 @@ void sw_sim_cause_unsupported(json_t *causes, const char *field, const json_t *v
     for (size_t i = 0; known[i]; i++) {
         sw_buf_printf(&list, "%s\"%s\"", i ? ", " : "", known[i]);
     }
-    char *shown = json_dumps(value ? value : json_null(), JSON_ENCODE_ANY | JSON_COMPACT);
+    char *shown = sw_sim_dump_as(value ? value : json_null(), JSON_ENCODE_ANY | JSON_COMPACT);
     sw_sim_cause(causes, field, "FieldValueNotSupported",
                  "Unsupported value: %s: supported values: %s", shown ? shown : "", list.bytes);
-    free(shown);
+    sw_free(shown);
     sw_buf_done(&list);
 }

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "document.h"
+#include "dump.h"
 
 json_t *sw_sim_set_read(const json_t *fields_v1)
 {
@@ -103,9 +104,9 @@ static void put_name(struct sw_buf *path, const char *name)
     const char *before = "[";
     json_object_foreach(keys, key, value)
     {
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        char *text = sw_sim_dump_as(value, JSON_ENCODE_ANY);
         sw_buf_printf(path, "%s%s=%s", before, key, text ? text : "");
-        free(text);
+        sw_free(text);
         before = ",";
     }
     sw_buf_puts(path, "]");

@@ -186,7 +186,7 @@ bool sw_sim_labels_match(const struct sw_selector *selector, const json_t *label
     return matches;
 }
 
-static bool field_matches(const json_t *term, const json_t *object)
+static bool field_matches(const json_t *term, const struct sw_sim_object *object)
 {
     const char *path = json_string_value(json_array_get(term, 0));
     bool wants_same = json_is_true(json_array_get(term, 1));
@@ -194,7 +194,7 @@ static bool field_matches(const json_t *term, const json_t *object)
     if (strcmp(path, "source") == 0) {
         path = "source.component";
     }
-    const json_t *found = sw_sim_at(object, path);
+    json_t *found = sw_sim_object_at(object, path);
     char number[24] = "";
     const char *value = json_string_value(found);
     if (json_is_integer(found)) {
@@ -205,16 +205,23 @@ static bool field_matches(const json_t *term, const json_t *object)
     } else if (!found && strcmp(path, "status.replicas") == 0) {
         value = "0";
     }
-    return (strcmp(value ? value : "", want) == 0) == wants_same;
+    bool matches = (strcmp(value ? value : "", want) == 0) == wants_same;
+    json_decref(found);
+    return matches;
 }
 
-bool sw_sim_filter_matches(const struct sw_sim_filter *filter, const json_t *object)
+bool sw_sim_filter_matches(const struct sw_sim_filter *filter, const struct sw_sim_object *object)
 {
     for (size_t i = 0; i < json_array_size(filter->fields); i++) {
         if (!field_matches(json_array_get(filter->fields, i), object)) {
             return false;
         }
     }
-    return !filter->labels ||
-           sw_sim_labels_match(filter->labels, sw_sim_at(object, "metadata.labels"));
+    if (!filter->labels) {
+        return true;
+    }
+    json_t *labels = sw_sim_object_at(object, "metadata.labels");
+    bool matches = sw_sim_labels_match(filter->labels, labels);
+    json_decref(labels);
+    return matches;
 }

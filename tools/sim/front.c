@@ -19,6 +19,7 @@
 #include "base/loop.h"
 #include "base/time.h"
 #include "base/util.h"
+#include "dump.h"
 #include "fault_rules.h"
 #include "net/http_server.h"
 #include "token.h"
@@ -83,7 +84,7 @@ static void answer_text(struct exchange *x, int status, const char *reason, cons
     json_t *body = json_pack("{s:s, s:s, s:{}, s:s, s:s, s:s, s:i}", "kind", "Status", "apiVersion",
                              "v1", "metadata", "status", "Failure", "message", message, "reason",
                              reason, "code", status);
-    char *text = json_dumps(body, JSON_COMPACT);
+    char *text = sw_sim_dump_as(body, JSON_COMPACT);
     struct sw_http_field retry = {"Retry-After", x->retry_after};
     struct sw_http_answer answer = {
         .status = status,
@@ -97,7 +98,7 @@ static void answer_text(struct exchange *x, int status, const char *reason, cons
 
     sw_http_answer(sw_steal(&x->incoming), &answer);
     sw_sim_trace_answer(x->front->trace, now, x->id, status, answer.body_len);
-    free(text);
+    sw_free(text);
     json_decref(body);
 }
 
@@ -316,11 +317,11 @@ static bool answer_token_request(struct exchange *x)
     json_t *answer = json_pack("{s:s, s:s, s:{s:s, s:s}}", "kind", "TokenRequest", "apiVersion",
                                "authentication.k8s.io/v1", "status", "token", token,
                                "expirationTimestamp", until);
-    char *text = json_dumps(answer, JSON_COMPACT);
+    char *text = sw_sim_dump_as(answer, JSON_COMPACT);
     sw_buf_puts(&x->body, text);
     x->status = 201;
     x->content_type = sw_strdup("application/json");
-    free(text);
+    sw_free(text);
     json_decref(answer);
     json_decref(body);
     answer_whole(x);

@@ -122,7 +122,7 @@ void sw_sim_get(struct sw_sim_call *call)
     if (refusal) {
         sw_sim_answer_refusal(call, refusal);
     } else if (strcmp(route->subresource, "scale") == 0) {
-        json_t *scale = sw_sim_scale(route->kind, object->json);
+        json_t *scale = sw_sim_scale(route->kind, sw_sim_object_json(object));
         sw_sim_answer_json(call, 200, scale);
         json_decref(scale);
     } else if (strcmp(route->subresource, "finalize") == 0) {
@@ -215,7 +215,8 @@ static void add_item(struct listing *list, const struct sw_sim_object *object)
         sw_buf_append(&list->items, ",", 1);
     }
     if (list->call->form != SW_SIM_AS_IS) {
-        json_t *document = sw_sim_version_json(object->json, kind);
+        json_t *whole = sw_sim_object_share(object);
+        json_t *document = sw_sim_version_json(whole, kind);
         const char *include = sw_sim_query_get(&list->call->query, "includeObject");
         json_t *formed = list->call->form == SW_SIM_AS_TABLE
                              ? sw_sim_table_row(kind, document, include ? include : "Metadata",
@@ -224,6 +225,7 @@ static void add_item(struct listing *list, const struct sw_sim_object *object)
         sw_sim_dump(&list->items, formed);
         json_decref(formed);
         json_decref(document);
+        json_decref(whole);
         return;
     }
     size_t len = 0;
@@ -239,7 +241,7 @@ static void add_item(struct listing *list, const struct sw_sim_object *object)
 static int each(void *arg, const struct sw_sim_object *object)
 {
     struct listing *list = arg;
-    if (!sw_sim_filter_matches(&list->filter, object->json)) {
+    if (!sw_sim_filter_matches(&list->filter, object)) {
         return 0;
     }
     if (list->limit > 0 && list->count == (size_t)list->limit) {

@@ -54,7 +54,7 @@ const json_t *sw_look_element(const json_t *array, const char *key, const char *
 
 const json_t *sw_look_meta(const struct sw_sim_object *object)
 {
-    return json_object_get(object->json, "metadata");
+    return json_object_get(sw_sim_object_json(object), "metadata");
 }
 
 bool sw_look_is_deleted(const struct sw_sim_object *object)
@@ -218,7 +218,7 @@ void sw_look_set_count(json_t *object, const char *key, int64_t count)
 
 json_t *sw_look_with_status(const struct sw_sim_object *object, json_t *status_take)
 {
-    json_t *json = sw_look_copy(object->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(object));
     json_object_set_new(json, "status", status_take);
     return json;
 }
@@ -233,9 +233,9 @@ json_t *sw_look_time(int64_t wall_us)
 json_t *sw_look_controller_reference(const struct sw_sim_object *owner)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "apiVersion",
-                     sw_look_string(owner->json, "apiVersion"), "kind",
-                     sw_look_string(owner->json, "kind"), "name", owner->name, "uid", owner->uid,
-                     "controller", 1, "blockOwnerDeletion", 1);
+                     sw_look_string(sw_sim_object_json(owner), "apiVersion"), "kind",
+                     sw_look_string(sw_sim_object_json(owner), "kind"), "name", owner->name, "uid",
+                     owner->uid, "controller", 1, "blockOwnerDeletion", 1);
 }
 
 /* FNV-1a in 32 bits over the canonical text; the decimal digits then become letters that make no

@@ -22,13 +22,18 @@
 #include "front.h"
 #include "net/tls.h"
 #include "pods.h"
+#include "pool.h"
 #include "store.h"
 #include "trace.h"
 #include "webhooks.h"
 #include "workloads.h"
 
 enum {
-    WINDOW = 100 * 1000, /* changes that watches can go back to */
+    WINDOW = 100 * 1000, /* changes that watches can go back to, as long as they have room */
+    WINDOW_BYTES = 64 * 1024 * 1024,
+    /* A document of 3 KB of text has 40 KB. 10 000 Deployments that all roll have a few hundred in
+     * work at a time. */
+    DOCUMENTS = 1000,
     FAULTS_MAX = 64,
 };
 
@@ -279,6 +284,7 @@ static void make_parts(struct sim *sim, const struct settings *s)
     sim->sink = sw_log_sink_new(sim->loop, STDERR_FILENO, SW_LOG_CONSOLE, s->level);
     sim->log = (struct sw_log){.sink = sim->sink, .name = "sim"};
     sim->store = sw_sim_store_new(1, WINDOW);
+    sw_sim_store_limit(sim->store, &(struct sw_sim_limits){DOCUMENTS, WINDOW_BYTES});
     sim->webhooks = sw_sim_webhooks_new(sim->loop, &sim->log);
     struct sw_sim_api_options api = {.admission = sw_sim_webhooks_caller(sim->webhooks)};
     sim->api = sw_sim_api_new(sim->loop, sim->store, &api, &sim->log);
@@ -347,6 +353,7 @@ int main(int argc, char *argv[])
     };
     int code = parse(argc, argv, &settings);
 
+    sw_sim_pool_use();
     if (code < 0)
         return 2;
     if (code > 0) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "document.h"
+#include "dump.h"
 #include "kind.h"
 #include "patch.h"
 #include "types.h"
@@ -45,10 +46,10 @@ static int need_key(const json_t *list, const char *key, struct sw_error *error)
     for (size_t i = 0; *key && i < json_array_size(list); i++) {
         const json_t *element = json_array_get(list, i);
         if (!json_object_get(element, key)) {
-            char *shown = json_dumps(element, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+            char *shown = sw_sim_dump_as(element, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
             sw_error_set(error, -EINVAL, "map: %s does not contain declared merge key: %s",
                          shown ? shown : "", key);
-            free(shown);
+            sw_free(shown);
             return -EINVAL;
         }
     }

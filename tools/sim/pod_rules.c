@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/util.h"
+#include "dump.h"
 #include "kube/selector.h"
 #include "look.h"
 #include "store.h"
@@ -178,9 +179,9 @@ static char *text_of(const json_t *value)
 {
     if (json_is_string(value))
         return sw_strdup(json_string_value(value));
-    char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+    char *dumped = sw_sim_dump_as(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
     char *text = sw_strdup(dumped ? dumped : "");
-    free(dumped);
+    sw_free(dumped);
     return text;
 }
 

@@ -19,8 +19,8 @@ enum { BACKOFF_FIRST_MS = 1000, BACKOFF_LAST_MS = 30000 };
 static struct sw_sim_container read_container(const struct sw_sim_object *pod, const json_t *spec)
 {
     const char *name = sw_look_string(spec, "name");
-    const json_t *known =
-        sw_look_element(sw_look_at(pod->json, "status", "containerStatuses", NULL), "name", name);
+    const json_t *known = sw_look_element(
+        sw_look_at(sw_sim_object_json(pod), "status", "containerStatuses", NULL), "name", name);
     const char *image = sw_look_string(known ? known : spec, "image");
     int64_t started_us = sw_look_time_us(sw_look_at(known, "state", "running", NULL), "startedAt");
     return (struct sw_sim_container){
@@ -35,7 +35,7 @@ static struct sw_sim_container read_container(const struct sw_sim_object *pod, c
 void sw_sim_pod_record_init(struct sw_sim_pod_record *record, const struct sw_sim_object *pod,
                             unsigned number, struct sw_sim_pod_moment moment)
 {
-    const json_t *status = json_object_get(pod->json, "status");
+    const json_t *status = json_object_get(sw_sim_object_json(pod), "status");
     int64_t since_us = sw_look_time_us(status, "startTime");
     *record = (struct sw_sim_pod_record){
         .bound_us = since_us ? since_us : moment.wall_us,
@@ -51,7 +51,7 @@ void sw_sim_pod_record_init(struct sw_sim_pod_record *record, const struct sw_si
     const char *ip = sw_look_string(status, "podIP");
     if (*ip)
         snprintf(record->ip, sizeof(record->ip), "%s", ip);
-    const json_t *containers = sw_look_at(pod->json, "spec", "containers", NULL);
+    const json_t *containers = sw_look_at(sw_sim_object_json(pod), "spec", "containers", NULL);
     record->containers = sw_calloc(json_array_size(containers) + 1, sizeof(*record->containers));
     size_t at;
     json_t *spec;
@@ -118,7 +118,7 @@ static void crash_on(struct sw_sim_pod_record *record, struct sw_sim_pod_moment 
 static void run_containers(const struct sw_sim_object *pod, struct sw_sim_pod_record *record,
                            uint64_t start_ms, struct sw_sim_pod_moment moment)
 {
-    const json_t *specs = sw_look_at(pod->json, "spec", "containers", NULL);
+    const json_t *specs = sw_look_at(sw_sim_object_json(pod), "spec", "containers", NULL);
     for (size_t i = 0; i < record->count; i++) {
         struct sw_sim_container *container = &record->containers[i];
         const char *image = sw_look_string(json_array_get(specs, i), "image");
@@ -158,7 +158,8 @@ static bool gates_are_open(const struct sw_sim_object *pod, const json_t *old)
 {
     size_t at;
     json_t *gate;
-    json_array_foreach(sw_look_at(pod->json, "spec", "readinessGates", NULL), at, gate)
+    json_array_foreach(sw_look_at(sw_sim_object_json(pod), "spec", "readinessGates", NULL), at,
+                       gate)
     {
         const json_t *one = sw_look_element(old, "type", sw_look_string(gate, "conditionType"));
         if (strcmp(sw_look_string(one, "status"), "True") != 0)
@@ -179,7 +180,7 @@ static bool is_ours(const char *type)
 
 static json_t *conditions(const struct sw_sim_object *pod, bool is_ready, int64_t wall_us)
 {
-    const json_t *old = sw_look_at(pod->json, "status", "conditions", NULL);
+    const json_t *old = sw_look_at(sw_sim_object_json(pod), "status", "conditions", NULL);
     bool is_open = gates_are_open(pod, old);
     const char *why = is_ready ? NULL : "ContainersNotReady";
     json_t *all = json_array();
@@ -202,7 +203,7 @@ static json_t *conditions(const struct sw_sim_object *pod, bool is_ready, int64_
 static void report_init(const struct sw_sim_object *pod, const struct sw_sim_pod_record *record,
                         json_t *status)
 {
-    const json_t *specs = sw_look_at(pod->json, "spec", "initContainers", NULL);
+    const json_t *specs = sw_look_at(sw_sim_object_json(pod), "spec", "initContainers", NULL);
     if (!json_array_size(specs))
         return;
     json_t *all = json_array();
@@ -226,7 +227,7 @@ static json_t *report(const struct sw_sim_object *pod, const struct sw_sim_pod_r
                       const char *phase, json_t *containers_take, bool is_ready,
                       const char *host_ip, int64_t wall_us)
 {
-    const json_t *old = json_object_get(pod->json, "status");
+    const json_t *old = json_object_get(sw_sim_object_json(pod), "status");
     json_t *status = old ? sw_look_copy(old) : json_object();
     json_object_set_new(status, "phase", json_string(phase));
     json_object_set_new(status, "conditions", conditions(pod, is_ready, wall_us));
@@ -348,7 +349,7 @@ json_t *sw_sim_pod_plan(const struct sw_sim_object *pod, struct sw_sim_pod_recor
 json_t *sw_sim_pod_scheduled(const struct sw_sim_object *pod, bool is_scheduled,
                              const char *message, int64_t wall_us)
 {
-    const json_t *old = json_object_get(pod->json, "status");
+    const json_t *old = json_object_get(sw_sim_object_json(pod), "status");
     json_t *status = old ? sw_look_copy(old) : json_object();
     const json_t *before = json_object_get(status, "conditions");
     json_t *one = condition(before, "PodScheduled", is_scheduled,

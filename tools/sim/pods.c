@@ -70,7 +70,7 @@ void sw_sim_pods_wake_unplaced(struct sw_sim_pods *pods)
 static int write_status(struct sw_sim_pods *pods, const struct sw_sim_object *pod,
                         json_t *status_take)
 {
-    if (json_equal(status_take, json_object_get(pod->json, "status"))) {
+    if (json_equal(status_take, json_object_get(sw_sim_object_json(pod), "status"))) {
         json_decref(status_take);
         return 0;
     }
@@ -83,7 +83,7 @@ static int write_status(struct sw_sim_pods *pods, const struct sw_sim_object *po
 
 static const char *node_of(const struct sw_sim_object *pod)
 {
-    return sw_look_string(json_object_get(pod->json, "spec"), "nodeName");
+    return sw_look_string(json_object_get(sw_sim_object_json(pod), "spec"), "nodeName");
 }
 
 /* ---- placing ---- */
@@ -92,8 +92,8 @@ static void say_unplaced(struct sw_sim_pods *pods, const struct sw_sim_object *p
 {
     char message[64];
     snprintf(message, sizeof(message), "none of %zu Nodes takes it", sw_map_size(pods->nodes));
-    const json_t *before = sw_look_element(sw_look_at(pod->json, "status", "conditions", NULL),
-                                           "type", "PodScheduled");
+    const json_t *before = sw_look_element(
+        sw_look_at(sw_sim_object_json(pod), "status", "conditions", NULL), "type", "PodScheduled");
     if (strcmp(sw_look_string(before, "message"), message) != 0)
         write_status(pods, pod, sw_sim_pod_scheduled(pod, false, message, sw_wall_us(pods->loop)));
 }
@@ -101,7 +101,7 @@ static void say_unplaced(struct sw_sim_pods *pods, const struct sw_sim_object *p
 static void place(struct sw_sim_played *played, const struct sw_sim_object *pod)
 {
     struct sw_sim_pods *pods = played->pods;
-    const json_t *spec = json_object_get(pod->json, "spec");
+    const json_t *spec = json_object_get(sw_sim_object_json(pod), "spec");
     const char *scheduler = sw_look_string(spec, "schedulerName");
     if (sw_look_is_deleted(pod) || (*scheduler && strcmp(scheduler, "default-scheduler") != 0))
         return;
@@ -111,7 +111,7 @@ static void place(struct sw_sim_played *played, const struct sw_sim_object *pod)
         say_unplaced(pods, pod);
         return;
     }
-    json_t *json = sw_look_copy(pod->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(pod));
     json_object_set_new(sw_look_own(json, "spec"), "nodeName", json_string(node->object->name));
     if (sw_sim_update(pods->api, pods->pod_kind, json))
         sw_sim_played_wake(played); /* it changed meanwhile */
@@ -155,7 +155,7 @@ static void play(struct sw_sim_played *played, const struct sw_sim_object *pod,
         end(played, pod, &settings);
         return;
     }
-    const char *phase = sw_look_string(json_object_get(pod->json, "status"), "phase");
+    const char *phase = sw_look_string(json_object_get(sw_sim_object_json(pod), "status"), "phase");
     if (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0)
         return;
     uint64_t wake_ms;

@@ -78,7 +78,7 @@ static json_t *other_taints(const struct sw_sim_object *object)
     json_t *rest = json_array();
     size_t at;
     json_t *one;
-    json_array_foreach(sw_look_at(object->json, "spec", "taints", NULL), at, one)
+    json_array_foreach(sw_look_at(sw_sim_object_json(object), "spec", "taints", NULL), at, one)
     {
         if (strcmp(sw_look_string(one, "key"), NOT_READY_TAINT) != 0)
             json_array_append(rest, one);
@@ -93,13 +93,13 @@ static void on_timer(struct sw_timer *timer)
     struct sw_sim_pods *pods = node->pods;
     const struct sw_sim_object *object = sw_sim_object_ref(node->object);
     json_t *rest = other_taints(object);
-    if (!sw_sim_node_is_ready(object->json)) {
+    if (!sw_sim_node_is_ready(sw_sim_object_json(object))) {
         sw_sim_update_status(
             pods->api, pods->node_kind,
             sw_look_with_status(object, make_status(object->name, sw_wall_us(pods->loop))));
     } else if (json_array_size(rest) !=
-               json_array_size(sw_look_at(object->json, "spec", "taints", NULL))) {
-        json_t *json = sw_look_copy(object->json);
+               json_array_size(sw_look_at(sw_sim_object_json(object), "spec", "taints", NULL))) {
+        json_t *json = sw_look_copy(sw_sim_object_json(object));
         json_t *spec = sw_look_own(json, "spec");
         if (json_array_size(rest))
             json_object_set(spec, "taints", rest);
@@ -113,8 +113,8 @@ static void on_timer(struct sw_timer *timer)
 
 static bool needs_work(const struct sw_sim_object *object)
 {
-    return !sw_sim_node_is_ready(object->json) ||
-           sw_look_element(sw_look_at(object->json, "spec", "taints", NULL), "key",
+    return !sw_sim_node_is_ready(sw_sim_object_json(object)) ||
+           sw_look_element(sw_look_at(sw_sim_object_json(object), "spec", "taints", NULL), "key",
                            NOT_READY_TAINT);
 }
 
@@ -126,7 +126,8 @@ static void wake_pods_on(struct sw_sim_pods *pods, const char *name)
     while (sw_map_next(pods->played, &it)) {
         const struct sw_sim_object *pod = sw_sim_played_pod(it.value);
         if (pod &&
-            strcmp(sw_look_string(json_object_get(pod->json, "spec"), "nodeName"), name) == 0)
+            strcmp(sw_look_string(json_object_get(sw_sim_object_json(pod), "spec"), "nodeName"),
+                   name) == 0)
             sw_sim_played_wake(it.value);
     }
 }
@@ -140,10 +141,12 @@ static void node_free(struct sw_sim_played_node *node)
 
 static bool same_room(const struct sw_sim_object *a, const struct sw_sim_object *b)
 {
-    return json_equal(json_object_get(a->json, "spec"), json_object_get(b->json, "spec")) &&
+    return json_equal(json_object_get(sw_sim_object_json(a), "spec"),
+                      json_object_get(sw_sim_object_json(b), "spec")) &&
            json_equal(sw_look_loose(json_object_get(sw_look_meta(a), "labels")),
                       sw_look_loose(json_object_get(sw_look_meta(b), "labels"))) &&
-           sw_sim_node_is_ready(a->json) == sw_sim_node_is_ready(b->json);
+           sw_sim_node_is_ready(sw_sim_object_json(a)) ==
+               sw_sim_node_is_ready(sw_sim_object_json(b));
 }
 
 void sw_sim_pods_on_node(struct sw_sim_pods *pods, const struct sw_sim_change *change)
@@ -185,7 +188,8 @@ void sw_sim_pods_free_nodes(struct sw_sim_pods *pods)
 /* Of status.allocatable.pods; 10k is 10 000. */
 static size_t room_of(const struct sw_sim_object *object)
 {
-    const json_t *value = sw_look_at(object->json, "status", "allocatable", "pods", NULL);
+    const json_t *value =
+        sw_look_at(sw_sim_object_json(object), "status", "allocatable", "pods", NULL);
     if (json_is_integer(value))
         return (size_t)SW_MAX(json_integer_value(value), 0);
     const char *text = json_string_value(value);
@@ -199,7 +203,7 @@ static size_t room_of(const struct sw_sim_object *object)
 struct sw_sim_played_node *sw_sim_pods_choose(const struct sw_sim_pods *pods,
                                               const struct sw_sim_object *pod)
 {
-    const json_t *spec = json_object_get(pod->json, "spec");
+    const json_t *spec = json_object_get(sw_sim_object_json(pod), "spec");
     struct sw_sim_played_node *best = NULL;
     struct sw_map_iter it = {0};
     while (sw_map_next(pods->nodes, &it)) {
@@ -208,8 +212,9 @@ struct sw_sim_played_node *sw_sim_pods_choose(const struct sw_sim_pods *pods,
             (node->count > best->count ||
              (node->count == best->count && strcmp(node->object->name, best->object->name) > 0)))
             continue;
-        if (sw_sim_node_is_ready(node->object->json) && node->count < room_of(node->object) &&
-            sw_sim_node_fits(spec, node->object->json))
+        if (sw_sim_node_is_ready(sw_sim_object_json(node->object)) &&
+            node->count < room_of(node->object) &&
+            sw_sim_node_fits(spec, sw_sim_object_json(node->object)))
             best = node;
     }
     return best;
@@ -217,15 +222,16 @@ struct sw_sim_played_node *sw_sim_pods_choose(const struct sw_sim_pods *pods,
 
 const char *sw_sim_played_node_ip(const struct sw_sim_played_node *node)
 {
-    const json_t *address = sw_look_element(
-        sw_look_at(node->object->json, "status", "addresses", NULL), "type", "InternalIP");
+    const json_t *address =
+        sw_look_element(sw_look_at(sw_sim_object_json(node->object), "status", "addresses", NULL),
+                        "type", "InternalIP");
     return address ? sw_look_string(address, "address") : "10.0.0.1";
 }
 
 int sw_sim_pods_cordon(struct sw_sim_pods *pods, const char *name, bool is_on)
 {
     const struct sw_sim_played_node *node = sw_map_get(pods->nodes, name);
-    json_t *json = sw_look_copy(node->object->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(node->object));
     json_t *spec = sw_look_own(json, "spec");
     if (is_on)
         json_object_set_new(spec, "unschedulable", json_true());

@@ -41,8 +41,9 @@ static bool is_meant(const struct which *which, const struct sw_sim_object *pod)
 {
     return (!*which->namespace_ || strcmp(which->namespace_, pod->namespace_) == 0) &&
            (!*which->pod || strcmp(which->pod, pod->name) == 0) &&
-           (!*which->node || strcmp(which->node, sw_look_string(json_object_get(pod->json, "spec"),
-                                                                "nodeName")) == 0) &&
+           (!*which->node ||
+            strcmp(which->node, sw_look_string(json_object_get(sw_sim_object_json(pod), "spec"),
+                                               "nodeName")) == 0) &&
            (!which->selector ||
             sw_sim_pod_selected(which->selector, json_object_get(sw_look_meta(pod), "labels")));
 }
@@ -83,6 +84,7 @@ static int crash_pods(struct sw_sim_pods *pods, const struct which *which, uint6
         sw_sim_played_wake(played);
         SW_AUTO(char, sw_free) key = key_of(pod);
         json_array_append_new(crashed, json_string(key));
+        sw_sim_store_trim(pods->store);
     }
     if (!json_array_size(crashed)) {
         json_decref(crashed);
@@ -127,10 +129,11 @@ static int list_pods(struct sw_sim_pods *pods, json_t **ret)
         struct sw_sim_pod_settings settings;
         struct sw_error error = {0};
         int result = sw_sim_pod_rules_resolve(pods->rules, pod, &settings, &error);
-        const json_t *status = json_object_get(pod->json, "status");
+        const json_t *status = json_object_get(sw_sim_object_json(pod), "status");
         const json_t *ready =
             sw_look_element(json_object_get(status, "conditions"), "type", "Ready");
-        const char *node = sw_look_string(json_object_get(pod->json, "spec"), "nodeName");
+        const char *node =
+            sw_look_string(json_object_get(sw_sim_object_json(pod), "spec"), "nodeName");
         json_t *row = json_pack(
             "{s:s, s:s, s:s*, s:s, s:b, s:b, s:o}", "namespace", pod->namespace_, "name", pod->name,
             "node", *node ? node : NULL, "phase", sw_look_string(status, "phase"), "ready",
@@ -139,6 +142,7 @@ static int list_pods(struct sw_sim_pods *pods, json_t **ret)
         if (result)
             json_object_set_new(row, "mistake", json_string(error.text));
         json_array_append_new(all, row);
+        sw_sim_store_trim(pods->store);
     }
     *ret = json_pack("{s:o}", "pods", all);
     return 200;

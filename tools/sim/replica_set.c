@@ -77,7 +77,7 @@ static int count_neighbours_of_set(void *arg, struct sw_sim_item *set)
 
 static void rank(struct ranking *ranking, const struct sw_sim_object *object)
 {
-    const json_t *owner = sw_look_controller_of(object->json);
+    const json_t *owner = sw_look_controller_of(sw_sim_object_json(object));
     if (owner)
         sw_sim_view_each_controlled(ranking->workloads->views[SW_SIM_REPLICA_SETS],
                                     sw_look_string(owner, "uid"), count_neighbours_of_set, ranking);
@@ -110,7 +110,7 @@ static int delete_pods(struct sw_sim_workloads *workloads, struct sw_sim_job *jo
 static int create_pods(struct sw_sim_workloads *workloads, struct sw_sim_job *job,
                        const struct sw_sim_object *object, size_t missing)
 {
-    const json_t *template = sw_look_at(object->json, "spec", "template", NULL);
+    const json_t *template = sw_look_at(sw_sim_object_json(object), "spec", "template", NULL);
     SW_AUTO(char, sw_free) prefix = sw_asprintf("%s-", object->name);
     int result = 0;
     for (size_t i = 0; i < SW_MIN(missing, (size_t)BURST) && !result; i++) {
@@ -175,7 +175,7 @@ struct counts {
 static struct counts count(const struct sw_sim_object *object, const struct sw_sim_items *pods,
                            int64_t min_ready_s, int64_t wall_us)
 {
-    const json_t *template = sw_look_at(object->json, "spec", "template", NULL);
+    const json_t *template = sw_look_at(sw_sim_object_json(object), "spec", "template", NULL);
     struct counts counts = {0};
     for (size_t i = 0; i < pods->count; i++) {
         const struct sw_sim_pod *pod = &pods->at[i]->pod;
@@ -208,7 +208,7 @@ static int write_status(struct sw_sim_workloads *workloads, const struct sw_sim_
 int sw_sim_sync_replica_set(struct sw_sim_workloads *workloads, struct sw_sim_job *job,
                             const struct sw_sim_object *object)
 {
-    const json_t *spec = json_object_get(object->json, "spec");
+    const json_t *spec = json_object_get(sw_sim_object_json(object), "spec");
     int64_t replicas = sw_look_int(spec, "replicas", 1);
     int64_t min_ready_s = sw_look_int(spec, "minReadySeconds", 0);
     int64_t wall_us = sw_wall_us(workloads->loop);
@@ -223,7 +223,7 @@ int sw_sim_sync_replica_set(struct sw_sim_workloads *workloads, struct sw_sim_jo
         result = manage(workloads, job, object, &pods, replicas);
     sw_sim_items_done(&pods);
 
-    const json_t *old = json_object_get(object->json, "status");
+    const json_t *old = json_object_get(sw_sim_object_json(object), "status");
     json_t *status = old ? sw_look_copy(old) : json_object();
     set_failure(status, result, total < replicas, wall_us);
     json_object_set_new(status, "replicas", json_integer(total));

@@ -15,12 +15,12 @@
 
 const json_t *sw_sim_revision_template(const struct sw_sim_object *revision)
 {
-    return sw_look_at(revision->json, "data", "spec", "template", NULL);
+    return sw_look_at(sw_sim_object_json(revision), "data", "spec", "template", NULL);
 }
 
 static int64_t number_of(const struct sw_sim_object *revision)
 {
-    return sw_look_int(revision->json, "revision", 0);
+    return sw_look_int(sw_sim_object_json(revision), "revision", 0);
 }
 
 static int by_number(const void *left, const void *right)
@@ -44,7 +44,7 @@ static void add(struct sw_sim_revisions *revisions, const struct sw_sim_object *
 static json_t *make(const struct sw_sim_object *owner, const char *label, int64_t number,
                     const char *hash, const char *name)
 {
-    const json_t *template = sw_look_at(owner->json, "spec", "template", NULL);
+    const json_t *template = sw_look_at(sw_sim_object_json(owner), "spec", "template", NULL);
     json_t *data = json_deep_copy(sw_look_loose(template));
     json_object_set_new(data, "$patch", json_string("replace"));
     json_t *labels = json_object();
@@ -69,7 +69,7 @@ static int create(struct sw_sim_workloads *workloads, const struct sw_sim_object
                   const char *label, int64_t number, struct sw_sim_revisions *revisions)
 {
     const struct sw_sim_kind *kind = sw_sim_kind_of(workloads, SW_SIM_REVISIONS);
-    const json_t *template = sw_look_at(owner->json, "spec", "template", NULL);
+    const json_t *template = sw_look_at(sw_sim_object_json(owner), "spec", "template", NULL);
     for (;;) {
         char hash[SW_LOOK_HASH_SIZE];
         sw_look_hash(template, revisions->collisions, hash);
@@ -99,7 +99,7 @@ static int renew(struct sw_sim_workloads *workloads, struct sw_sim_revisions *re
                  int64_t number)
 {
     const struct sw_sim_object *old = revisions->at[at];
-    json_t *json = sw_look_copy(old->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(old));
     json_object_set_new(json, "revision", json_integer(number));
     int result = sw_sim_update(workloads->api, old->kind, json);
     revisions->update = old; /* its name is what counts */
@@ -110,7 +110,8 @@ int sw_sim_revisions_find(struct sw_sim_workloads *workloads, const struct sw_si
                           const char *label, struct sw_sim_revisions *revisions)
 {
     *revisions = (struct sw_sim_revisions){
-        .collisions = sw_look_int(json_object_get(owner->json, "status"), "collisionCount", 0)};
+        .collisions =
+            sw_look_int(json_object_get(sw_sim_object_json(owner), "status"), "collisionCount", 0)};
     struct sw_sim_items items;
     sw_sim_claim(workloads, SW_SIM_REVISIONS, owner, NULL, &items);
     for (size_t i = 0; i < items.count; i++)
@@ -119,7 +120,7 @@ int sw_sim_revisions_find(struct sw_sim_workloads *workloads, const struct sw_si
     if (revisions->count)
         qsort(revisions->at, revisions->count, sizeof(struct sw_sim_object *), by_number);
 
-    const json_t *template = sw_look_at(owner->json, "spec", "template", NULL);
+    const json_t *template = sw_look_at(sw_sim_object_json(owner), "spec", "template", NULL);
     size_t last = revisions->count, found = revisions->count;
     for (size_t i = 0; i < last; i++) {
         if (sw_look_same_template(template, sw_sim_revision_template(revisions->at[i])))
@@ -140,8 +141,8 @@ void sw_sim_revisions_truncate(struct sw_sim_workloads *workloads,
                                bool (*is_live)(void *arg, const struct sw_sim_object *revision),
                                void *arg)
 {
-    int64_t surplus =
-        -sw_look_int(json_object_get(owner->json, "spec"), "revisionHistoryLimit", 10);
+    int64_t surplus = -sw_look_int(json_object_get(sw_sim_object_json(owner), "spec"),
+                                   "revisionHistoryLimit", 10);
     for (size_t i = 0; i < revisions->count; i++)
         surplus += !is_live(arg, revisions->at[i]);
     for (size_t i = 0; i < revisions->count && surplus > 0; i++) {

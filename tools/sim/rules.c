@@ -196,7 +196,7 @@ json_t *sw_sim_rules_namespace(struct sw_sim_api *api, const struct sw_sim_chang
     if (!space) {
         return served ? sw_sim_not_found(served->kind, of->namespace_) : NULL;
     }
-    if (!sw_sim_at(space->json, "metadata.deletionTimestamp")) {
+    if (!sw_sim_at(sw_sim_object_json(space), "metadata.deletionTimestamp")) {
         return NULL;
     }
     SW_AUTO(char, sw_free)
@@ -362,7 +362,7 @@ static json_t *check_version(const struct sw_sim_change_of *of, const struct sw_
         json_decref(causes);
         return refusal;
     }
-    const char *current = sw_sim_text_at(old->json, "metadata.resourceVersion");
+    const char *current = sw_sim_text_at(sw_sim_object_json(old), "metadata.resourceVersion");
     return strcmp(version, current) == 0 ? NULL : sw_sim_modified(of->kind, name);
 }
 
@@ -484,20 +484,21 @@ json_t *sw_sim_rules_update(struct sw_sim_api *api, const struct sw_sim_change_o
         return refusal;
     }
     bool is_status = strcmp(of->subresource, "status") == 0;
-    json_t *made = only_what_may_change(of, old->json, *object);
+    json_t *made = only_what_may_change(of, sw_sim_object_json(old), *object);
     json_t *metadata = json_object_get(made, "metadata");
-    keep_server_metadata(old->json, metadata);
-    if (of->kind->has_generation && !is_status && has_other_intent(of, old->json, made)) {
-        int64_t generation = sw_sim_int_at(old->json, "metadata.generation", 0);
+    keep_server_metadata(sw_sim_object_json(old), metadata);
+    if (of->kind->has_generation && !is_status &&
+        has_other_intent(of, sw_sim_object_json(old), made)) {
+        int64_t generation = sw_sim_int_at(sw_sim_object_json(old), "metadata.generation", 0);
         json_object_set_new_nocheck(metadata, "generation", json_integer(generation + 1));
     }
-    refusal = validate(of, made, old->json);
+    refusal = validate(of, made, sw_sim_object_json(old));
     if (refusal) {
         json_decref(made);
         return refusal;
     }
-    if (!json_equal(made, old->json)) {
-        track(api, of, old->json, made);
+    if (!json_equal(made, sw_sim_object_json(old))) {
+        track(api, of, sw_sim_object_json(old), made);
     }
     json_decref(*object);
     *object = made;

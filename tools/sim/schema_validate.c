@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "base/util.h"
 #include "document.h"
+#include "dump.h"
 #include "schema.h"
 #include "schema_internal.h"
 
@@ -212,9 +213,9 @@ static void validate_enum(const json_t *schema, const json_t *value, const char 
     for (size_t i = 0; i < count; i++) {
         json_t *one = json_array_get(allowed, i);
         found = found || sw_sim_is_same(one, value);
-        char *text = json_dumps(one, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *text = sw_sim_dump_as(one, JSON_ENCODE_ANY | JSON_COMPACT);
         json_array_append_new(texts, json_is_string(one) ? json_incref(one) : json_string(text));
-        free(text);
+        sw_free(text);
         names[i] = json_string_value(json_array_get(texts, i));
     }
     if (!found) {
@@ -266,12 +267,12 @@ static void validate_duplicates(const json_t *schema, const json_t *list, const 
             const char *key = json_string_value(json_array_get(keys, k));
             json_object_set(shown, key, json_object_get(json_array_get(list, i), key));
         }
-        char *text = json_dumps(shown, JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_COMPACT);
+        char *text = sw_sim_dump_as(shown, JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_COMPACT);
         json_t *field = json_sprintf("%s[%zu]", path, i);
         sw_sim_cause(causes, json_string_value(field), "FieldValueDuplicate",
                      "Duplicate value: %s%s", keys ? "map[string]interface {}" : "", text);
         json_decref(field);
-        free(text);
+        sw_free(text);
         json_decref(shown);
     }
 }

@@ -117,7 +117,8 @@ static const struct sw_sim_object *revision_for(const struct set *set, int64_t o
     if (set->has_partition)
         kept = set->partition;
     else if (set->is_rolling)
-        kept = sw_look_int(json_object_get(set->object->json, "status"), "currentReplicas", 0);
+        kept = sw_look_int(json_object_get(sw_sim_object_json(set->object), "status"),
+                           "currentReplicas", 0);
     return ordinal < kept ? set->current : set->update;
 }
 
@@ -157,7 +158,7 @@ static int label_pod(const struct set *set, const struct sw_sim_item *item)
     const json_t *labels = json_object_get(sw_look_meta(item->object), "labels");
     if (strcmp(sw_look_string(labels, POD_NAME_LABEL), item->object->name) == 0)
         return 0;
-    json_t *json = sw_look_copy(item->object->json);
+    json_t *json = sw_look_copy(sw_sim_object_json(item->object));
     json_object_set_new(sw_look_own(sw_look_own(json, "metadata"), "labels"), POD_NAME_LABEL,
                         json_string(item->object->name));
     return sw_sim_update(set->workloads->api, item->object->kind, json);
@@ -336,8 +337,8 @@ static bool is_live(void *arg, const struct sw_sim_object *revision)
 
 static void choose_revisions(struct set *set, const struct sw_sim_revisions *revisions)
 {
-    const char *name =
-        sw_look_string(json_object_get(set->object->json, "status"), "currentRevision");
+    const char *name = sw_look_string(json_object_get(sw_sim_object_json(set->object), "status"),
+                                      "currentRevision");
     set->update = set->current = revisions->update;
     for (size_t i = 0; i < revisions->count; i++) {
         if (strcmp(revisions->at[i]->name, name) == 0)
@@ -349,7 +350,7 @@ int sw_sim_sync_stateful_set(struct sw_sim_workloads *workloads, struct sw_sim_j
                              const struct sw_sim_object *object)
 {
     (void)job;
-    const json_t *spec = json_object_get(object->json, "spec");
+    const json_t *spec = json_object_get(sw_sim_object_json(object), "spec");
     const json_t *strategy = json_object_get(spec, "updateStrategy");
     const json_t *rolling = json_object_get(strategy, "rollingUpdate");
     struct set set = {

@@ -9,8 +9,6 @@
 #include "store.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -37,69 +35,13 @@ struct sw_sim_store {
     struct resource **resources;
     size_t resource_count;
     struct sw_map *owned;
+    struct sw_sim_shelf *shelf;
     struct sw_sim_window window;
     struct sw_sim_store_watcher *watchers;
     struct sw_sim_store_watcher *telling; /* the one that comes next in the round under way */
     struct told *waiting, **waiting_end;
     bool is_telling;
 };
-
-/* ---- objects ---- */
-
-const struct sw_sim_object *sw_sim_object_ref(const struct sw_sim_object *object)
-{
-    ((struct sw_sim_object *)(uintptr_t)object)->refs++;
-    return object;
-}
-
-void sw_sim_object_unref(const struct sw_sim_object *object)
-{
-    if (!object) {
-        return;
-    }
-    struct sw_sim_object *own = (struct sw_sim_object *)(uintptr_t)object;
-    sw_assert(own->refs > 0);
-    if (--own->refs == 0) {
-        json_decref((json_t *)(uintptr_t)own->json);
-        sw_free(own->text);
-        sw_free(own->key);
-        sw_free(own);
-    }
-}
-
-const char *sw_sim_object_text(const struct sw_sim_object *object, size_t *ret_len)
-{
-    struct sw_sim_object *own = (struct sw_sim_object *)(uintptr_t)object;
-    if (!own->text) {
-        own->text = sw_sim_dump_text(own->json, &own->text_len);
-    }
-    if (ret_len) {
-        *ret_len = own->text_len;
-    }
-    return own->text;
-}
-
-/* Takes json. */
-static struct sw_sim_object *new_object(const struct sw_sim_kind *kind, json_t *json,
-                                        uint64_t version)
-{
-    json = sw_sim_own_take(json);
-    json_t *metadata = json_object_get(json, "metadata");
-    char text[24];
-    snprintf(text, sizeof(text), "%" PRIu64, version);
-    json_object_set_new_nocheck(metadata, "resourceVersion", json_string_nocheck(text));
-    struct sw_sim_object *object = SW_NEW(struct sw_sim_object);
-    object->kind = kind;
-    object->namespace_ = kind->is_namespaced ? sw_sim_text(metadata, "namespace", "") : "";
-    object->name = sw_sim_text(metadata, "name", "");
-    object->uid = sw_sim_text(metadata, "uid", "");
-    object->version = version;
-    object->json = json;
-    object->refs = 1;
-    object->key = kind->is_namespaced ? sw_asprintf("%s/%s", object->namespace_, object->name)
-                                      : sw_strdup(object->name);
-    return object;
-}
 
 /* ---- resources ---- */
 
@@ -142,6 +84,7 @@ struct sw_sim_store *sw_sim_store_new(uint64_t first_version, size_t window)
     struct sw_sim_store *store = SW_NEW(struct sw_sim_store);
     store->version = first_version;
     store->owned = sw_map_new();
+    store->shelf = sw_sim_shelf_new();
     store->waiting_end = &store->waiting;
     sw_sim_window_init(&store->window, window, first_version);
     return store;
@@ -163,7 +106,26 @@ struct sw_sim_store *sw_sim_store_free(struct sw_sim_store *store)
         sw_free(resource);
     }
     sw_free(store->resources);
+    store->shelf->on_full = NULL;
+    sw_sim_shelf_unref(store->shelf);
     return sw_free(store);
+}
+
+void sw_sim_store_limit(struct sw_sim_store *store, const struct sw_sim_limits *limits)
+{
+    store->shelf->max = limits->documents;
+    store->window.bytes_max = limits->window_bytes;
+}
+
+void sw_sim_store_on_full(struct sw_sim_store *store, void (*fn)(void *arg), void *arg)
+{
+    store->shelf->on_full = fn;
+    store->shelf->arg = arg;
+}
+
+void sw_sim_store_trim(struct sw_sim_store *store)
+{
+    sw_sim_shelf_trim(store->shelf);
 }
 
 uint64_t sw_sim_store_version(const struct sw_sim_store *store)
@@ -308,7 +270,7 @@ static void changed(struct sw_sim_store *store, const struct sw_sim_change *chan
 const struct sw_sim_object *sw_sim_store_put(struct sw_sim_store *store,
                                              const struct sw_sim_kind *kind, json_t *json)
 {
-    struct sw_sim_object *object = new_object(kind, json, ++store->version);
+    struct sw_sim_object *object = sw_sim_object_new(store->shelf, kind, json, ++store->version);
     struct resource *resource = make_resource(store, kind);
     struct sw_sim_object *before = sw_sim_index_set(&resource->index, object);
     sw_sim_owned_change(store->owned, before, object);
@@ -331,7 +293,8 @@ const struct sw_sim_object *sw_sim_store_remove_as(struct sw_sim_store *store,
     struct sw_sim_object *before = sw_sim_index_remove(&resource->index, object->key);
     sw_assert(before == object);
     sw_sim_owned_change(store->owned, before, NULL);
-    struct sw_sim_object *last = new_object(before->kind, json, ++store->version);
+    struct sw_sim_object *last =
+        sw_sim_object_new(store->shelf, before->kind, json, ++store->version);
     struct sw_sim_change change = {
         .version = last->version,
         .type = SW_SIM_DELETED,
@@ -345,7 +308,8 @@ const struct sw_sim_object *sw_sim_store_remove_as(struct sw_sim_store *store,
 
 void sw_sim_store_remove(struct sw_sim_store *store, const struct sw_sim_object *object)
 {
-    sw_sim_object_unref(sw_sim_store_remove_as(store, object, sw_sim_share(object->json)));
+    sw_sim_object_unref(
+        sw_sim_store_remove_as(store, object, sw_sim_share(sw_sim_object_json(object))));
 }
 
 int sw_sim_store_changes(const struct sw_sim_store *store, const struct sw_sim_kind *kind,

@@ -12,7 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 struct sw_sim_kind;
+struct sw_sim_shelf;
 struct sw_sim_store;
 
 /* Never changes: a change makes a new one. Counted references. */
@@ -22,18 +25,33 @@ struct sw_sim_object {
     const char *name;
     const char *uid;
     uint64_t version; /* metadata.resourceVersion */
-    const json_t *json;
+    const char *key;  /* "namespace/name", or "name" where the kind is not namespaced */
     /* private */
     unsigned refs;
-    char *key; /* "namespace/name", or "name" where the kind is not namespaced */
-    char *text;
+    bool was_used;    /* the document, since it was last thought of being dropped */
+    json_t *document; /* NULL: as text alone */
+    char *text;       /* NULL: not made yet */
     size_t text_len;
+    struct sw_link link; /* of those that have a document */
+    struct sw_sim_shelf *shelf;
+    char names[]; /* what key, namespace_ and uid point into */
 };
 
 const struct sw_sim_object *sw_sim_object_ref(const struct sw_sim_object *object);
 void sw_sim_object_unref(const struct sw_sim_object *object); /* takes NULL */
 /* Compact JSON, made once. Valid as long as the object. */
 const char *sw_sim_object_text(const struct sw_sim_object *object, size_t *ret_len);
+/*
+ * The object as a document: a dozen times as large as its text. A store with limits drops those
+ * that were not used for long, and makes them again from the text when they are asked for.
+ * Borrowed until the store is trimmed (sw_sim_store_trim), which happens between the callbacks of
+ * the loop; who needs it for longer takes a reference of the json_t.
+ */
+const json_t *sw_sim_object_json(const struct sw_sim_object *object);
+/* A new reference, for those who look at many objects once: nothing is kept for the next time. */
+json_t *sw_sim_object_share(const struct sw_sim_object *object);
+/* The same of one member ("metadata.labels"); NULL: there is none, or null. */
+json_t *sw_sim_object_at(const struct sw_sim_object *object, const char *path);
 
 enum sw_sim_change_type {
     SW_SIM_ADDED,
@@ -51,6 +69,21 @@ struct sw_sim_change {
 
 struct sw_sim_store *sw_sim_store_new(uint64_t first_version, size_t window);
 struct sw_sim_store *sw_sim_store_free(struct sw_sim_store *store);
+
+/* Without them documents stay, and the window is as long as it is. */
+struct sw_sim_limits {
+    /* Documents of namespaced kinds. (Of Nodes, definitions and the like there are few, and each is
+     * looked at all the time.) */
+    size_t documents;
+    size_t window_bytes; /* texts of the states in the window, one that two changes have twice */
+};
+/* Before the first object. */
+void sw_sim_store_limit(struct sw_sim_store *store, const struct sw_sim_limits *limits);
+/* fn: there are more documents than that. Called once until the next trim, from wherever one was
+ * asked for: it sees to a trim as soon as nobody has one borrowed. */
+void sw_sim_store_on_full(struct sw_sim_store *store, void (*fn)(void *arg), void *arg);
+/* Drops what is too many, those that were not used since the last time first. */
+void sw_sim_store_trim(struct sw_sim_store *store);
 
 uint64_t sw_sim_store_version(const struct sw_sim_store *store);
 /* Borrowed until the object changes; NULL where there is none. */

@@ -6,7 +6,28 @@
 #ifndef TOOLS_SIM_STORE_INTERNAL_H
 #define TOOLS_SIM_STORE_INTERNAL_H
 
+#include "base/buf.h"
 #include "store.h"
+
+/* ---- objects (store_object.c) ---- */
+
+/* The objects of a store that have a document. Counted: objects may outlive the store. */
+struct sw_sim_shelf {
+    unsigned refs;
+    struct sw_link objects; /* struct sw_sim_object.link, as they came */
+    size_t count, max;
+    void (*on_full)(void *arg);
+    void *arg;
+    bool is_told;
+    struct sw_buf scratch; /* texts are made here, and then have the very size */
+};
+
+struct sw_sim_shelf *sw_sim_shelf_new(void);
+void sw_sim_shelf_unref(struct sw_sim_shelf *shelf);
+void sw_sim_shelf_trim(struct sw_sim_shelf *shelf);
+/* Takes json, and sets its metadata.resourceVersion. */
+struct sw_sim_object *sw_sim_object_new(struct sw_sim_shelf *shelf, const struct sw_sim_kind *kind,
+                                        json_t *json, uint64_t version);
 
 /* ---- index ---- */
 
@@ -57,7 +78,8 @@ int sw_sim_owned_each(const struct sw_map *owned, const char *uid,
 struct sw_sim_window {
     struct sw_sim_change *ring;
     size_t room, first, count;
-    uint64_t floor; /* what was up to here is not known any more */
+    size_t bytes, bytes_max; /* max 0: not counted */
+    uint64_t floor;          /* what was up to here is not known any more */
 };
 
 void sw_sim_window_init(struct sw_sim_window *window, size_t room, uint64_t floor);

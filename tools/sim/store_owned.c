@@ -55,7 +55,7 @@ static void drop(struct sw_map *owned, const char *uid, const struct sw_sim_obje
 
 static const json_t *references(const struct sw_sim_object *object)
 {
-    return object ? sw_sim_at(object->json, "metadata.ownerReferences") : NULL;
+    return object ? sw_sim_at(sw_sim_object_json(object), "metadata.ownerReferences") : NULL;
 }
 
 static void replace_all(struct sw_map *owned, const json_t *list,

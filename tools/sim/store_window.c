@@ -22,10 +22,25 @@ const struct sw_sim_change *sw_sim_window_at(const struct sw_sim_window *window,
     return &window->ring[(window->first + number) % window->room];
 }
 
+/* What a change keeps, as text. Of a window that is bounded by it, texts are made when the change
+ * comes in: most of them are wanted by a watcher or for an answer anyway. */
+static size_t bytes_of(const struct sw_sim_change *change)
+{
+    size_t now = 0, before = 0;
+    sw_sim_object_text(change->object, &now);
+    if (change->before) {
+        sw_sim_object_text(change->before, &before);
+    }
+    return now + before;
+}
+
 static void forget_first(struct sw_sim_window *window)
 {
     struct sw_sim_change *change = &window->ring[window->first];
     window->floor = change->version;
+    if (window->bytes_max) {
+        window->bytes -= bytes_of(change);
+    }
     sw_sim_object_unref(change->object);
     sw_sim_object_unref(change->before);
     window->first = (window->first + 1) % window->room;
@@ -52,6 +67,12 @@ void sw_sim_window_add(struct sw_sim_window *window, const struct sw_sim_change 
         sw_sim_object_ref(place->before);
     }
     window->count++;
+    if (window->bytes_max) {
+        window->bytes += bytes_of(change);
+    }
+    while (window->bytes > window->bytes_max) {
+        forget_first(window);
+    }
 }
 
 void sw_sim_window_forget(struct sw_sim_window *window, uint64_t upto)

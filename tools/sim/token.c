@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "dump.h"
 #include "kube/base64.h"
 
 /* base64url without padding (RFC 4648 section 5). */
@@ -35,7 +36,7 @@ char *sw_sim_token_new(const char *namespace_, const char *name, int64_t until_s
     SW_AUTO(char, sw_free)
     sub = sw_asprintf("system:serviceaccount:%s:%s", namespace_, name);
     json_t *claims = json_pack("{s:s, s:I}", "sub", sub, "exp", (json_int_t)until_s);
-    char *text = json_dumps(claims, JSON_COMPACT);
+    char *text = sw_sim_dump_as(claims, JSON_COMPACT);
     struct sw_buf token;
 
     sw_buf_init(&token, SIZE_MAX);
@@ -43,7 +44,7 @@ char *sw_sim_token_new(const char *namespace_, const char *name, int64_t until_s
     sw_buf_puts(&token, ".");
     encode(&token, text);
     sw_buf_puts(&token, ".");
-    free(text);
+    sw_free(text);
     json_decref(claims);
     return sw_buf_steal(&token);
 }

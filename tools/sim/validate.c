@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "document.h"
+#include "dump.h"
 #include "kinds.h"
 
 /* ---- small rules ---- */
@@ -53,7 +54,7 @@ static char *show_map(const json_t *map)
     if (!map) {
         return sw_strdup("map[string]string(nil)");
     }
-    char *text = json_dumps(map, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = sw_sim_dump_as(map, JSON_COMPACT | JSON_SORT_KEYS);
     struct sw_buf shown;
     sw_buf_init(&shown, SIZE_MAX);
     sw_buf_puts(&shown, "map[string]string");
@@ -62,7 +63,7 @@ static char *show_map(const json_t *map)
         sw_buf_append(&shown, c, 1);
         sw_buf_puts(&shown, is_between ? " " : "");
     }
-    free(text);
+    sw_free(text);
     return sw_buf_steal(&shown);
 }
 

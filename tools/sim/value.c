@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/util.h"
 
 json_t *sw_sim_share(const json_t *value)
@@ -90,26 +89,4 @@ json_t *sw_sim_without_text(const json_t *array, const char *text)
         }
     }
     return left;
-}
-
-static int append(const char *bytes, size_t len, void *arg)
-{
-    return sw_buf_append(arg, bytes, len);
-}
-
-void sw_sim_dump(struct sw_buf *out, const json_t *value)
-{
-    int code = json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY);
-    sw_assert(code == 0);
-}
-
-char *sw_sim_dump_text(const json_t *value, size_t *ret_len)
-{
-    struct sw_buf out;
-    sw_buf_init(&out, SIZE_MAX);
-    sw_sim_dump(&out, value);
-    if (ret_len) {
-        *ret_len = out.len;
-    }
-    return sw_buf_steal(&out);
 }

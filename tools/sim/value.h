@@ -12,8 +12,7 @@
 #include <stddef.h>
 
 #include "document.h"
-
-struct sw_buf;
+#include "dump.h"
 
 /* The same value with one reference more; NULL stays NULL. Who shares it does not change it. */
 json_t *sw_sim_share(const json_t *value);
@@ -34,8 +33,5 @@ void sw_sim_put_text(json_t *object, const char *key, const char *text);
 bool sw_sim_holds(const json_t *array, const char *text);
 /* A new array without that string. */
 json_t *sw_sim_without_text(const json_t *array, const char *text);
-/* Compact JSON. */
-void sw_sim_dump(struct sw_buf *out, const json_t *value);
-char *sw_sim_dump_text(const json_t *value, size_t *ret_len); /* the caller frees */
 
 #endif

@@ -35,6 +35,7 @@ struct sw_sim_view {
     struct sw_map *items;    /* "namespace/name" -> struct sw_sim_item */
     struct sw_map *families; /* uid -> struct sw_sim_family */
     struct sw_link orphans;
+    struct sw_map *names; /* that Pods point at; they stay */
 
     struct change *coming; /* a ring */
     size_t first, count, room;
@@ -63,16 +64,26 @@ static enum sw_sim_phase phase_of(const char *text)
     return SW_SIM_PENDING;
 }
 
-static struct sw_sim_pod read_pod(const struct sw_sim_object *object)
+/* Names of Nodes are few, and the same again and again. */
+static const char *keep_name(struct sw_sim_view *view, const char *name)
 {
-    const json_t *status = json_object_get(object->json, "status");
+    static char marker;
+    if (!sw_map_get(view->names, name))
+        sw_map_set(view->names, name, &marker);
+    return sw_map_key(view->names, name);
+}
+
+static struct sw_sim_pod read_pod(struct sw_sim_view *view, const struct sw_sim_object *object)
+{
+    const json_t *spec = json_object_get(sw_sim_object_json(object), "spec");
+    const json_t *status = json_object_get(sw_sim_object_json(object), "status");
     const json_t *ready = sw_look_element(json_object_get(status, "conditions"), "type", "Ready");
     struct sw_sim_pod pod = {
         .phase = phase_of(sw_look_string(status, "phase")),
         .is_ready = strcmp(sw_look_string(ready, "status"), "True") == 0,
         .is_deleted = sw_look_is_deleted(object),
         .created_us = sw_look_created_us(object),
-        .node = sw_look_string(json_object_get(object->json, "spec"), "nodeName"),
+        .node = keep_name(view, sw_look_string(spec, "nodeName")),
     };
     if (pod.is_ready)
         pod.ready_us = sw_look_time_us(ready, "lastTransitionTime");
@@ -113,7 +124,8 @@ static void leave_family(struct sw_sim_view *view, struct sw_sim_item *item)
 
 static void join_family(struct sw_sim_view *view, struct sw_sim_item *item)
 {
-    const char *uid = sw_look_string(sw_look_controller_of(item->object->json), "uid");
+    const char *uid =
+        sw_look_string(sw_look_controller_of(sw_sim_object_json(item->object)), "uid");
     if (item->family && strcmp(item->family->uid, uid) == 0)
         return;
     if (!item->family && !*uid && sw_link_is_used(&item->sibling))
@@ -139,7 +151,7 @@ static void take_object(struct sw_sim_view *view, struct sw_sim_item *item,
 {
     item->object = sw_sim_object_ref(object);
     if (view->is_pods)
-        item->pod = read_pod(object);
+        item->pod = read_pod(view, object);
     join_family(view, item);
 }
 
@@ -271,17 +283,25 @@ void sw_sim_view_clear(struct sw_sim_view *view)
 }
 
 /* The first list of an informer: no controller begins before it is there whole. */
+struct filling {
+    struct sw_sim_view *view;
+    struct sw_sim_store *store;
+};
+
 static int fill_one(void *arg, const struct sw_sim_object *object)
 {
+    const struct filling *filling = arg;
     const struct change change = {
         .version = object->version, .type = SW_SIM_ADDED, .object = object};
-    apply(arg, &change);
+    apply(filling->view, &change);
+    sw_sim_store_trim(filling->store);
     return 0;
 }
 
-void sw_sim_view_fill(struct sw_sim_view *view, const struct sw_sim_store *store)
+void sw_sim_view_fill(struct sw_sim_view *view, struct sw_sim_store *store)
 {
-    sw_sim_store_each(store, view->kind, NULL, NULL, fill_one, view);
+    struct filling filling = {view, store};
+    sw_sim_store_each(store, view->kind, NULL, NULL, fill_one, &filling);
 }
 
 /* ---- asking ---- */
@@ -342,6 +362,7 @@ struct sw_sim_view *sw_sim_view_new(struct sw_loop *loop, const struct sw_sim_ki
     view->arg = arg;
     view->items = sw_map_new();
     view->families = sw_map_new();
+    view->names = sw_map_new();
     sw_link_init(&view->orphans);
     sw_timer_init(&view->timer, loop, on_timer);
     return view;
@@ -354,6 +375,7 @@ struct sw_sim_view *sw_sim_view_free(struct sw_sim_view *view)
     sw_sim_view_clear(view);
     sw_map_free(view->items);
     sw_map_free(view->families);
+    sw_map_free(view->names);
     sw_free(view->coming);
     return sw_free(view);
 }

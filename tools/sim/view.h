@@ -38,7 +38,7 @@ struct sw_sim_pod {
     int64_t ready_us;   /* since when; 0 while it is not */
     int64_t created_us; /* creationTimestamp */
     int64_t restarts;   /* of the container with the most */
-    const char *node;   /* "" where it has none; as long as the item */
+    const char *node;   /* "" where it has none; as long as the view */
 };
 bool sw_sim_pod_is_active(const struct sw_sim_pod *pod); /* neither ended nor being deleted */
 bool sw_sim_pod_is_available(const struct sw_sim_pod *pod, int64_t min_ready_s, int64_t wall_us);
@@ -67,8 +67,9 @@ void sw_sim_view_set_lag(struct sw_sim_view *view, uint64_t min_ms, uint64_t max
 void sw_sim_view_tell(struct sw_sim_view *view, const struct sw_sim_change *change);
 /* Forgets all. */
 void sw_sim_view_clear(struct sw_sim_view *view);
-/* Takes over what the store has now, as a new list does; each object is told as added. */
-void sw_sim_view_fill(struct sw_sim_view *view, const struct sw_sim_store *store);
+/* Takes over what the store has now, as a new list does; each object is told as added. Nobody may
+ * have a document borrowed: the store is trimmed on the way. */
+void sw_sim_view_fill(struct sw_sim_view *view, struct sw_sim_store *store);
 
 /* All changes up to this version have arrived. */
 bool sw_sim_view_has(const struct sw_sim_view *view, uint64_t version);

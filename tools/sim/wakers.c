@@ -40,7 +40,7 @@ static const struct sw_sim_item *owner_of(const struct sw_sim_workloads *workloa
                                           const struct sw_sim_object *object,
                                           enum sw_sim_which *ret_which)
 {
-    const json_t *reference = sw_look_controller_of(object->json);
+    const json_t *reference = sw_look_controller_of(sw_sim_object_json(object));
     if (!reference || !which_controller(sw_look_string(reference, "kind"), ret_which))
         return NULL;
     const struct sw_sim_item *owner = sw_sim_view_get(
@@ -85,7 +85,7 @@ struct search {
 static int wake_if_it_selects(void *arg, struct sw_sim_item *item)
 {
     struct search *search = arg;
-    const json_t *selector = sw_look_at(item->object->json, "spec", "selector", NULL);
+    const json_t *selector = sw_look_at(sw_sim_object_json(item->object), "spec", "selector", NULL);
     const json_t *labels = json_object_get(sw_look_meta(search->orphan), "labels");
     if (strcmp(item->object->namespace_, search->orphan->namespace_) == 0 &&
         sw_look_selects(selector, labels))
@@ -96,10 +96,10 @@ static int wake_if_it_selects(void *arg, struct sw_sim_item *item)
 static void wake_adopters(struct sw_sim_workloads *workloads, enum sw_sim_which which,
                           const struct sw_sim_item *before, const struct sw_sim_item *after)
 {
-    if (!after || sw_look_controller_of(after->object->json) ||
+    if (!after || sw_look_controller_of(sw_sim_object_json(after->object)) ||
         !json_object_size(json_object_get(sw_look_meta(after->object), "labels")))
         return;
-    if (before && !sw_look_controller_of(before->object->json) &&
+    if (before && !sw_look_controller_of(sw_sim_object_json(before->object)) &&
         json_equal(json_object_get(sw_look_meta(before->object), "labels"),
                    json_object_get(sw_look_meta(after->object), "labels")))
         return;
@@ -117,8 +117,9 @@ static void wake_when_available(struct sw_sim_workloads *workloads,
         return;
     enum sw_sim_which which;
     const struct sw_sim_item *owner = owner_of(workloads, after->object, &which);
-    int64_t wait_s =
-        owner ? sw_look_int(json_object_get(owner->object->json, "spec"), "minReadySeconds", 0) : 0;
+    int64_t wait_s = owner ? sw_look_int(json_object_get(sw_sim_object_json(owner->object), "spec"),
+                                         "minReadySeconds", 0)
+                           : 0;
     if (wait_s > 0) /* and a second, since the time in the condition has no fraction */
         sw_sim_wake_after(workloads, which, owner->object->namespace_, owner->object->name,
                           (uint64_t)(wait_s + 1) * 1000);
@@ -133,7 +134,8 @@ static void wake_recreating(struct sw_sim_workloads *workloads, const struct sw_
         return;
     const struct sw_sim_item *owner = owner_of(workloads, set->object, &which);
     if (owner && which == SW_SIM_DEPLOYMENTS &&
-        strcmp(sw_look_string(sw_look_at(owner->object->json, "spec", "strategy", NULL), "type"),
+        strcmp(sw_look_string(
+                   sw_look_at(sw_sim_object_json(owner->object), "spec", "strategy", NULL), "type"),
                "Recreate") == 0)
         wake(workloads, which, owner->object);
 }
@@ -141,8 +143,8 @@ static void wake_recreating(struct sw_sim_workloads *workloads, const struct sw_
 static bool same_at(const struct sw_sim_item *before, const struct sw_sim_item *after,
                     const char *part, const char *key)
 {
-    const json_t *a = sw_look_at(before->object->json, part, key, NULL);
-    const json_t *b = sw_look_at(after->object->json, part, key, NULL);
+    const json_t *a = sw_look_at(sw_sim_object_json(before->object), part, key, NULL);
+    const json_t *b = sw_look_at(sw_sim_object_json(after->object), part, key, NULL);
     return a == b || json_equal(a, b);
 }
 

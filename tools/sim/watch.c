@@ -74,9 +74,11 @@ static void write_event(struct sw_sim_watch *watch, enum sw_sim_change_type type
     const struct sw_sim_kind *kind = watch->call->route.kind;
     sw_buf_printf(&watch->out, "{\"type\":\"%s\",\"object\":", type_names[type]);
     if (watch->call->form != SW_SIM_AS_IS) {
-        json_t *document = sw_sim_version_json(object->json, kind);
+        json_t *whole = sw_sim_object_share(object);
+        json_t *document = sw_sim_version_json(whole, kind);
         write_formed(watch, document);
         json_decref(document);
+        json_decref(whole);
     } else {
         size_t len = 0;
         const char *text = sw_sim_version_text(object, kind, &watch->scratch, &len);
@@ -89,7 +91,7 @@ static void write_event(struct sw_sim_watch *watch, enum sw_sim_change_type type
 /* An object that no longer fits the selector: its state before, with the version of the change. */
 static void write_vanished(struct sw_sim_watch *watch, const struct sw_sim_change *change)
 {
-    json_t *last = sw_sim_own(change->before->json);
+    json_t *last = sw_sim_own(sw_sim_object_json(change->before));
     char text[24];
     snprintf(text, sizeof(text), "%" PRIu64, change->version);
     json_object_set_new(json_object_get(last, "metadata"), "resourceVersion", json_string(text));
@@ -118,9 +120,9 @@ static void write_change(struct sw_sim_watch *watch, const struct sw_sim_change 
         write_event(watch, change->type, change->object);
         return;
     }
-    bool matches = change->type != SW_SIM_DELETED &&
-                   sw_sim_filter_matches(&watch->filter, change->object->json);
-    bool matched = change->before && sw_sim_filter_matches(&watch->filter, change->before->json);
+    bool matches =
+        change->type != SW_SIM_DELETED && sw_sim_filter_matches(&watch->filter, change->object);
+    bool matched = change->before && sw_sim_filter_matches(&watch->filter, change->before);
     if (matches) {
         write_event(watch, matched ? SW_SIM_MODIFIED : SW_SIM_ADDED, change->object);
     } else if (matched && change->type == SW_SIM_DELETED) {
@@ -263,7 +265,7 @@ void sw_sim_watches_finish(struct sw_sim_api *api, const struct sw_sim_kind *kin
 static int add_initial(void *arg, const struct sw_sim_object *object)
 {
     struct sw_sim_watch *watch = arg;
-    if (sw_sim_filter_matches(&watch->filter, object->json)) {
+    if (sw_sim_filter_matches(&watch->filter, object)) {
         write_event(watch, SW_SIM_ADDED, object);
     }
     return 0;

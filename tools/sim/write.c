@@ -29,6 +29,7 @@ void sw_sim_write_free(struct sw_sim_write *write)
     sw_free(write->targets);
     json_decref(write->deleted);
     sw_sim_object_unref(write->old);
+    json_decref(write->old_json);
     json_decref(write->object);
     json_decref(write->body);
     json_decref(write->options);
@@ -69,6 +70,13 @@ static void on_admitted(void *arg, json_t *refusal, json_t *object)
         write->object = object;
     }
     write->next(write);
+}
+
+void sw_sim_write_show_old(struct sw_sim_write *write)
+{
+    json_decref(write->old_json);
+    write->old_json = write->old ? sw_sim_share(sw_sim_object_json(write->old)) : NULL;
+    write->asked.old_object = write->old_json;
 }
 
 void sw_sim_write_ask(struct sw_sim_write *write, bool is_mutating,

@@ -32,7 +32,7 @@ static bool is_scale(const struct sw_sim_write *write)
 static void show(struct sw_sim_write *write)
 {
     write->asked.object = write->object;
-    write->asked.old_object = write->old ? write->old->json : NULL;
+    sw_sim_write_show_old(write);
 }
 
 /* ---- answers ---- */
@@ -55,7 +55,7 @@ static void answer_object(struct sw_sim_write *write, int status,
                           const struct sw_sim_object *object)
 {
     if (is_scale(write)) {
-        answer_document(write, status, object->json);
+        answer_document(write, status, sw_sim_object_json(object));
         return;
     }
     sw_sim_answer_object(write->call, status, object);
@@ -181,7 +181,7 @@ static json_t *take_scale(const struct sw_sim_write *write, const json_t *scale)
     const char *path = write->of.kind->scale_spec_path;
     path = path ? path : ".spec.replicas";
     path += *path == '.';
-    json_t *object = sw_sim_own(write->old->json);
+    json_t *object = sw_sim_own(sw_sim_object_json(write->old));
     json_t *at = object;
     const char *rest = path;
     while (strchr(rest, '.')) {
@@ -223,8 +223,9 @@ static json_t *build(struct sw_sim_write *write)
     if (!write->patch_type) {
         write->object = sw_sim_share(write->body);
     } else {
-        json_t *document = is_scale(write) ? sw_sim_scale(write->of.kind, write->old->json)
-                                           : sw_sim_version_json(write->old->json, write->of.kind);
+        json_t *document =
+            is_scale(write) ? sw_sim_scale(write->of.kind, sw_sim_object_json(write->old))
+                            : sw_sim_version_json(sw_sim_object_json(write->old), write->of.kind);
         refusal = apply_patch(write, document, &write->object);
         json_decref(document);
     }

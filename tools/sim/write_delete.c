@@ -54,7 +54,8 @@ static void remove_one(struct sw_sim_write *write)
     const struct sw_sim_object *left = NULL;
     sw_sim_commit_delete(write->api, now, &write->deletion, &left);
     if (write->is_collection) {
-        json_t *shown = sw_sim_version_json(left ? left->json : now->json, write->of.kind);
+        json_t *shown = sw_sim_version_json(
+            left ? sw_sim_object_json(left) : sw_sim_object_json(now), write->of.kind);
         json_array_append_new(write->deleted, shown);
         next_target(write);
     } else {
@@ -74,7 +75,7 @@ static void ask(struct sw_sim_write *write)
 {
     write->asked.name = write->old->name;
     write->asked.namespace_ = write->old->namespace_;
-    write->asked.old_object = write->old->json;
+    sw_sim_write_show_old(write);
     sw_sim_write_ask(write, true, ask_validating);
 }
 
@@ -117,7 +118,7 @@ static int add_target(void *arg, const struct sw_sim_object *object)
 {
     struct collecting *collecting = arg;
     struct sw_sim_write *write = collecting->write;
-    if (!sw_sim_filter_matches(&collecting->filter, object->json)) {
+    if (!sw_sim_filter_matches(&collecting->filter, object)) {
         return 0;
     }
     if (write->target_count == collecting->room) {

@@ -29,6 +29,7 @@ struct sw_sim_write {
     bool is_dry_run;
     bool is_forced;
     const struct sw_sim_object *old; /* a reference; NULL: it is created */
+    json_t *old_json;                /* its document, while webhooks are asked */
     json_t *object;                  /* what is to be stored, or the Scale */
     bool is_mutated;                 /* a webhook changed the object: it is decoded anew */
     char *name;                      /* that admission sees */
@@ -51,6 +52,8 @@ void sw_sim_write_delete(struct sw_sim_write *write);
 /* Ends it. Takes the refusal. */
 void sw_sim_write_refuse(struct sw_sim_write *write, json_t *refusal);
 void sw_sim_write_free(struct sw_sim_write *write);
+/* Sets asked.old_object from old, for as long as webhooks may take. */
+void sw_sim_write_show_old(struct sw_sim_write *write);
 /* Asks the webhooks about asked, and goes on with next. */
 void sw_sim_write_ask(struct sw_sim_write *write, bool is_mutating,
                       void (*next)(struct sw_sim_write *write));

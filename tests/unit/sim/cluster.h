@@ -102,8 +102,9 @@ static inline UNUSED void merge(const struct cluster *cluster, const char *plura
 {
     const struct sw_sim_object *object = find(cluster, plural, name);
     assert_non_null(object);
-    assert_int_equal(
-        sw_sim_update(cluster->api, object->kind, sw_sim_merge_patch(object->json, patch)), 0);
+    assert_int_equal(sw_sim_update(cluster->api, object->kind,
+                                   sw_sim_merge_patch(sw_sim_object_json(object), patch)),
+                     0);
 }
 
 static inline UNUSED void patch(const struct cluster *cluster, const char *plural, const char *name,

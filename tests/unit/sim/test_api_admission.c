@@ -330,7 +330,8 @@ TEST(a_patch_begins_anew_where_the_object_has_changed)
     struct answer *bound =
         begin(&sim, "PATCH", CONFIG_MAPS "/a",
               "{\"metadata\":{\"resourceVersion\":\"105\"},\"data\":{\"bound\":\"1\"}}");
-    json_t *changed = json_deep_copy(sw_sim_store_get(sim.store, kind, "default", "a")->json);
+    json_t *changed =
+        json_deep_copy(sw_sim_object_json(sw_sim_store_get(sim.store, kind, "default", "a")));
     json_object_set_new(changed, "data", json_pack("{s:s}", "other", "1"));
     assert_int_equal(sw_sim_update(sim.api, kind, changed), 0);
     reply(&sim, &hooks, 0, "\"allowed\":true");

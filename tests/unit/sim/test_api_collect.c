@@ -115,7 +115,7 @@ TEST(a_namespace_goes_with_its_content)
               "it is being terminated");
     const struct sw_sim_kind *pods = sw_sim_api_kind(sim.api, "", "v1", "pods");
     const struct sw_sim_object *pod = sw_sim_store_get(sim.store, pods, "s", "p");
-    assert_non_null(sw_sim_at(pod->json, "metadata.deletionTimestamp"));
+    assert_non_null(sw_sim_at(sw_sim_object_json(pod), "metadata.deletionTimestamp"));
     check_ask(&sim, "GET", "/api/v1/namespaces/s", NULL, 200, "status.phase", "Terminating");
     sw_sim_finish_delete(sim.api, pod);
     settle(&sim);

@@ -288,12 +288,12 @@ TEST(serves_the_control_plane_at_once)
     assert_string_equal(object->name, "a");
     assert_string_equal(object->namespace_, "default");
     assert_int_equal(sw_sim_create(sim.api, kind, wanted, NULL), -EEXIST);
-    json_t *stale = json_deep_copy(object->json);
-    json_t *next = json_deep_copy(object->json);
+    json_t *stale = json_deep_copy(sw_sim_object_json(object));
+    json_t *next = json_deep_copy(sw_sim_object_json(object));
     json_object_set_new(next, "data", json_pack("{s:s}", "k", "v"));
     assert_int_equal(sw_sim_update(sim.api, kind, next), 0);
     object = sw_sim_store_get(sim.store, kind, "default", "a");
-    check_at(object->json, "data.k", "v");
+    check_at(sw_sim_object_json(object), "data.k", "v");
     assert_int_equal(sw_sim_update(sim.api, kind, stale), -EAGAIN);
     assert_int_equal(sw_sim_update(sim.api, kind,
                                    json_pack("{s:{s:s,s:s}}", "metadata", "name", "none",

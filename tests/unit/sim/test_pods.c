@@ -18,7 +18,7 @@ static void make_pod(const struct cluster *cluster, const char *meta, const char
 static const json_t *status_of(const struct cluster *cluster)
 {
     const struct sw_sim_object *pod = find(cluster, "pods", "p");
-    return pod ? json_object_get(pod->json, "status") : NULL;
+    return pod ? json_object_get(sw_sim_object_json(pod), "status") : NULL;
 }
 
 static const char *phase_of(const struct cluster *cluster)
@@ -50,7 +50,8 @@ static const char *waiting_of(const struct cluster *cluster)
 
 static const char *node_of(const struct cluster *cluster)
 {
-    return sw_look_string(json_object_get(find(cluster, "pods", "p")->json, "spec"), "nodeName");
+    return sw_look_string(json_object_get(sw_sim_object_json(find(cluster, "pods", "p")), "spec"),
+                          "nodeName");
 }
 
 static void wait_ms(const struct cluster *cluster, uint64_t ms)
@@ -237,7 +238,7 @@ TEST(a_readiness_gate_is_waited_for)
     assert_false(is_ready(&cluster));
     assert_string_equal(condition_of(&cluster, "Ready", "reason"), "ReadinessGatesNotReady");
     const struct sw_sim_object *pod = find(&cluster, "pods", "p");
-    json_t *status = json_deep_copy(json_object_get(pod->json, "status"));
+    json_t *status = json_deep_copy(json_object_get(sw_sim_object_json(pod), "status"));
     json_array_append_new(json_object_get(status, "conditions"),
                           json_of("{'type': 'example.com/open', 'status': 'True'}"));
     assert_int_equal(sw_sim_update_status(cluster.api, pod->kind, sw_look_with_status(pod, status)),

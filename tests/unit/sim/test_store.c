@@ -249,6 +249,86 @@ TEST(finds_dependents_by_the_uid_of_their_owner)
     sw_sim_store_free(store);
 }
 
+/* ---- limits ---- */
+
+static void count_call(void *arg)
+{
+    (*(int *)arg)++;
+}
+
+TEST(drops_documents_that_nobody_used_and_makes_them_again)
+{
+    struct sw_sim_store *store = sw_sim_store_new(0, 8);
+    sw_sim_store_limit(store, &(struct sw_sim_limits){.documents = 2, .window_bytes = SIZE_MAX});
+    int calls = 0;
+    sw_sim_store_on_full(store, count_call, &calls);
+    const json_t *node = sw_sim_object_json(put(store, &nodes, NULL, "n", NULL));
+    const struct sw_sim_object *a = put(store, &pods, "a", "p", "one");
+    put(store, &pods, "a", "q", NULL);
+    assert_int_equal(calls, 0);
+    put(store, &pods, "a", "r", NULL);
+    put(store, &pods, "a", "s", NULL);
+    assert_int_equal(calls, 1);
+    json_t *held = json_incref((json_t *)(uintptr_t)sw_sim_object_json(a));
+    SW_AUTO(char, sw_free) text = sw_strdup(sw_sim_object_text(a, NULL));
+    sw_sim_store_trim(store);
+    json_t *owner = sw_sim_object_at(a, "metadata.ownerReferences");
+    assert_int_equal(json_array_size(owner), 1);
+    json_decref(owner);
+    assert_null(sw_sim_object_at(a, "metadata.labels"));
+    json_t *copy = sw_sim_object_share(a);
+    assert_true(json_equal(copy, held));
+    json_decref(copy);
+    const json_t *again = sw_sim_object_json(a);
+    assert_ptr_not_equal(again, held);
+    assert_true(json_equal(again, held));
+    assert_ptr_equal(again, sw_sim_object_json(a));
+    assert_string_equal(sw_sim_object_text(a, NULL), text);
+    assert_string_equal(a->key, "a/p");
+    /* Those of Nodes stay. */
+    assert_ptr_equal(sw_sim_object_json(sw_sim_store_get(store, &nodes, NULL, "n")), node);
+    json_decref(held);
+    sw_sim_store_free(store);
+}
+
+TEST(keeps_the_document_that_is_used_again_and_again)
+{
+    struct sw_sim_store *store = sw_sim_store_new(0, 8);
+    sw_sim_store_limit(store, &(struct sw_sim_limits){.documents = 16, .window_bytes = SIZE_MAX});
+    const struct sw_sim_object *used = put(store, &pods, "a", "used", NULL);
+    for (int i = 0; i < 50; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "p%d", i);
+        put(store, &pods, "a", name, NULL);
+        put(store, &pods, "b", name, NULL);
+        sw_sim_store_trim(store);
+    }
+    const json_t *before = sw_sim_object_json(used);
+    for (int i = 0; i < 50; i++) {
+        put(store, &pods, "c", "p", NULL);
+        put(store, &pods, "d", "p", NULL);
+        assert_ptr_equal(sw_sim_object_json(used), before);
+        sw_sim_store_trim(store);
+    }
+    sw_sim_store_free(store);
+}
+
+TEST(the_window_ends_where_its_bytes_do)
+{
+    struct sw_sim_store *store = sw_sim_store_new(0, 1000);
+    sw_sim_store_limit(store, &(struct sw_sim_limits){.documents = 2, .window_bytes = 1000});
+    for (int i = 0; i < 100; i++) {
+        put(store, &pods, "a", "p", NULL);
+    }
+    size_t len = 0;
+    sw_sim_object_text(sw_sim_store_get(store, &pods, "a", "p"), &len);
+    uint64_t kept = sw_sim_store_version(store) - sw_sim_store_floor(store);
+    assert_int_equal(kept, 1000 / (2 * len));
+    assert_int_equal(sw_sim_store_changes(store, &pods, sw_sim_store_floor(store) - 1, NULL, NULL),
+                     -ESTALE);
+    sw_sim_store_free(store);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -259,6 +339,9 @@ int main(void)
         CASE("store", an_object_stays_as_it_was),
         CASE("store", copies_what_another_holds_too),
         CASE("store", finds_dependents_by_the_uid_of_their_owner),
+        CASE("store", drops_documents_that_nobody_used_and_makes_them_again),
+        CASE("store", keeps_the_document_that_is_used_again_and_again),
+        CASE("store", the_window_ends_where_its_bytes_do),
     };
     return RUN(tests);
 }

@@ -64,12 +64,13 @@ static json_t *state_of(struct play *play, const struct sw_sim_object *object)
     static const char *const notes[] = {"revision", "revision-history", "desired-replicas",
                                         "max-replicas"};
     static const char *const revisions[] = {"currentRevision", "updateRevision"};
-    const json_t *status = json_object_get(object->json, "status");
+    const json_t *status = json_object_get(sw_sim_object_json(object), "status");
     const json_t *annotations = json_object_get(sw_look_meta(object), "annotations");
     json_t *state = json_pack(
         "{s:I, s:I, s:I}", "generation", (json_int_t)sw_look_generation(object),
         "observedGeneration", (json_int_t)sw_look_int(status, "observedGeneration", 0), "wanted",
-        (json_int_t)sw_look_int(json_object_get(object->json, "spec"), "replicas", 0));
+        (json_int_t)sw_look_int(json_object_get(sw_sim_object_json(object), "spec"), "replicas",
+                                0));
     for (size_t i = 0; i < SW_ARRAY_SIZE(counts); i++)
         sw_look_set_count(state, counts[i], sw_look_int(status, counts[i], 0));
     for (size_t i = 0; i < SW_ARRAY_SIZE(notes); i++) {

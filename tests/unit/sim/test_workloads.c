@@ -21,7 +21,7 @@ static int64_t status_of(const struct cluster *cluster, const char *plural, cons
 {
     const struct sw_sim_object *object = find(cluster, plural, name);
     assert_non_null(object);
-    return sw_look_int(json_object_get(object->json, "status"), key, 0);
+    return sw_look_int(json_object_get(sw_sim_object_json(object), "status"), key, 0);
 }
 
 static void settle(const struct cluster *cluster)
@@ -41,7 +41,8 @@ struct found {
 static int count_one(void *arg, const struct sw_sim_object *object)
 {
     struct found *found = arg;
-    const char *node = sw_look_string(json_object_get(object->json, "spec"), "nodeName");
+    const char *node =
+        sw_look_string(json_object_get(sw_sim_object_json(object), "spec"), "nodeName");
     if (found->node && strcmp(found->node, node) != 0)
         return 0;
     if (!found->count++)
@@ -74,12 +75,13 @@ TEST(a_replica_set_adopts_orphans_and_releases_what_lost_its_labels)
     assert_int_equal(all_of(&cluster, "pods", NULL).count, 2);
     assert_int_equal(status_of(&cluster, "replicasets", "web", "availableReplicas"), 2);
     assert_string_equal(
-        sw_look_string(sw_look_controller_of(find(&cluster, "pods", "lone")->json), "uid"),
+        sw_look_string(sw_look_controller_of(sw_sim_object_json(find(&cluster, "pods", "lone"))),
+                       "uid"),
         find(&cluster, "replicasets", "web")->uid);
 
     patch(&cluster, "pods", "lone", "{'metadata': {'labels': {'app': 'other'}}}");
     settle(&cluster);
-    assert_null(sw_look_controller_of(find(&cluster, "pods", "lone")->json));
+    assert_null(sw_look_controller_of(sw_sim_object_json(find(&cluster, "pods", "lone"))));
     assert_int_equal(all_of(&cluster, "pods", NULL).count, 3);
     assert_int_equal(status_of(&cluster, "replicasets", "web", "replicas"), 2);
     cluster_done(&cluster);
@@ -99,9 +101,10 @@ TEST(a_deployment_adopts_a_replica_set_with_its_template)
     settle(&cluster);
     assert_int_equal(all_of(&cluster, "replicasets", NULL).count, 1);
     assert_int_equal(status_of(&cluster, "deployments", "web", "updatedReplicas"), 3);
-    const json_t *condition = sw_look_element(
-        sw_look_at(find(&cluster, "deployments", "web")->json, "status", "conditions", NULL),
-        "type", "Progressing");
+    const json_t *condition =
+        sw_look_element(sw_look_at(sw_sim_object_json(find(&cluster, "deployments", "web")),
+                                   "status", "conditions", NULL),
+                        "type", "Progressing");
     assert_string_equal(sw_look_string(condition, "reason"), "NewReplicaSetAvailable");
     cluster_done(&cluster);
 }
@@ -187,14 +190,15 @@ struct limits {
 
 static int sum_wanted(void *arg, const struct sw_sim_object *object)
 {
-    *(int64_t *)arg += sw_look_int(json_object_get(object->json, "spec"), "replicas", 0);
+    *(int64_t *)arg +=
+        sw_look_int(json_object_get(sw_sim_object_json(object), "spec"), "replicas", 0);
     return 0;
 }
 
 static int sum_ready(void *arg, const struct sw_sim_object *object)
 {
-    const json_t *ready =
-        sw_look_element(sw_look_at(object->json, "status", "conditions", NULL), "type", "Ready");
+    const json_t *ready = sw_look_element(
+        sw_look_at(sw_sim_object_json(object), "status", "conditions", NULL), "type", "Ready");
     *(int64_t *)arg +=
         !sw_look_is_deleted(object) && strcmp(sw_look_string(ready, "status"), "True") == 0;
     return 0;
@@ -269,7 +273,7 @@ TEST(a_daemon_set_follows_the_nodes)
     assert_int_equal(all_of(&cluster, "pods", NULL).count, 4);
 
     node = sw_sim_store_get(cluster.store, kind_of(&cluster, "nodes"), "", "node-3");
-    json_t *tainted = sw_look_copy(node->json);
+    json_t *tainted = sw_look_copy(sw_sim_object_json(node));
     json_object_set_new(sw_look_own(tainted, "spec"), "taints",
                         json_of("[{'key': 'only', 'value': 'db', 'effect': 'NoExecute'}]"));
     assert_int_equal(sw_sim_update(cluster.api, kind_of(&cluster, "nodes"), tainted), 0);

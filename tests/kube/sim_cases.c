@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "document.h"
+#include "event_form.h"
 #include "kind.h"
 #include "patch.h"
 #include "schema.h"
@@ -119,6 +120,13 @@ static json_t *run(const json_t *test, const struct sw_sim_kind *kind, struct sw
     }
     if (!*how) {
         return before;
+    }
+    if (strcmp(how, "event") == 0) { /* stored in the form of the core group, shown in another's */
+        json_t *stored = sw_sim_event_as(before, find_kind("", "Event"));
+        json_t *shown = sw_sim_event_as(stored, find_kind(sw_sim_text_at(test, "as"), "Event"));
+        json_decref(stored);
+        json_decref(before);
+        return shown;
     }
     json_t *after = patch(test, kind, before, error);
     if (after && !settle(kind, after, before, error)) {

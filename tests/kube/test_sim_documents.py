@@ -140,6 +140,17 @@ def test_the_same_comes_out_of_a_patch(cluster, namespace, widgets, name):
     cluster.kubectl("patch", given["kind"], "x", "-n", namespace, "--type=merge", "-p", json.dumps({"metadata": {"finalizers": None}}))
 
 
+@pytest.mark.parametrize("name", ["event", "new-event"])
+@pytest.mark.parametrize("group", ["", "events.k8s.io"])
+def test_an_event_is_the_same_through_both_groups(cluster, namespace, name, group):
+    given = in_namespace(DEFAULTS[name], namespace)
+    Real(cluster, namespace, given).create(given)
+    shown = cluster.api.get("%s/v1/namespaces/%s/events/x" % ("/apis/" + group if group else "/api", namespace))
+    simulated = simulate(dict(kind_of(given), given=given, how="event", **{"as": group}))
+    assert "object" in simulated, simulated
+    assert without_managers(simulated["object"]) == without_managers(shown)
+
+
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AGES = ("Age", "Last Seen", "First Seen", "Created At")
 

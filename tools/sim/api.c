@@ -11,6 +11,7 @@
 #include "admission_internal.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "event_form.h"
 #include "value.h"
 
 /* ---- kinds ---- */
@@ -69,6 +70,11 @@ static void serve_builtin(struct sw_sim_api *api)
     for (size_t i = 0; i < count; i++) {
         api->served[i] = (struct sw_sim_served){.kind = &kinds[i], .stored = &kinds[i]};
     }
+    for (size_t i = 0; i < count; i++) {
+        if (sw_sim_is_event(&kinds[i])) {
+            api->served[i].stored = sw_sim_served(api, "", "v1", "events")->kind;
+        }
+    }
 }
 
 /* ---- life ---- */
@@ -80,6 +86,7 @@ static void on_change(struct sw_sim_store_watcher *watcher, const struct sw_sim_
     sw_sim_admission_change(api, change);
     sw_sim_watch_change(api, NULL, change);
     sw_sim_collector_change(api->collector, change);
+    sw_sim_expiry_change(api->expiry, change);
 }
 
 /* Of all who look at documents none is in the middle of it when this comes. */
@@ -126,6 +133,7 @@ struct sw_sim_api *sw_sim_api_new(struct sw_loop *loop, struct sw_sim_store *sto
     serve_builtin(api);
     api->collector = sw_sim_collector_new(api);
     api->definitions = sw_sim_definitions_new(api);
+    api->expiry = sw_sim_expiry_new(api);
     api->watcher.on_change = on_change;
     sw_sim_store_watch(store, &api->watcher);
     sw_defer_init(&api->trim, loop, on_trim);
@@ -149,6 +157,7 @@ struct sw_sim_api *sw_sim_api_free(struct sw_sim_api *api)
     }
     api->collector = sw_sim_collector_free(api->collector);
     api->definitions = sw_sim_definitions_free(api->definitions);
+    api->expiry = sw_sim_expiry_free(api->expiry);
     sw_sim_hooks_unref(api->hooks);
     sw_free(api->served);
     return sw_free(api);

@@ -89,6 +89,7 @@ struct sw_sim_api_options {
     /* metadata.managedFields are left out: server-side apply knows no conflicts then, and every
      * write is cheaper. */
     bool keeps_no_managed_fields;
+    uint64_t event_ttl_ms; /* after their last change Events go; 0: never. The real one: an hour */
 };
 
 /* store is borrowed. kube-system, default, kube-public and kube-node-lease exist from the start. */

@@ -24,6 +24,7 @@ struct sw_map;
 struct sw_sim_cache;
 struct sw_sim_collector;
 struct sw_sim_definitions;
+struct sw_sim_expiry;
 struct sw_sim_hooks;
 struct sw_sim_watch;
 
@@ -47,6 +48,7 @@ struct sw_sim_api {
     struct sw_sim_collector *collector;
     struct sw_link watches; /* struct sw_sim_watch.link */
     struct sw_sim_definitions *definitions;
+    struct sw_sim_expiry *expiry;
     struct sw_sim_hooks *hooks; /* NULL: to be read anew */
     struct sw_defer trim;       /* the store has more documents than it is to have */
     bool is_closing;
@@ -67,6 +69,11 @@ struct sw_sim_definitions *sw_sim_definitions_new(struct sw_sim_api *api);
 struct sw_sim_definitions *sw_sim_definitions_free(struct sw_sim_definitions *definitions);
 void sw_sim_definitions_change(struct sw_sim_definitions *definitions,
                                const struct sw_sim_change *change);
+
+/* expiry.c: Events that have been there long enough */
+struct sw_sim_expiry *sw_sim_expiry_new(struct sw_sim_api *api);
+struct sw_sim_expiry *sw_sim_expiry_free(struct sw_sim_expiry *expiry);
+void sw_sim_expiry_change(struct sw_sim_expiry *expiry, const struct sw_sim_change *change);
 
 /* ---- requests ---- */
 

@@ -11,6 +11,7 @@
 #include "api_internal.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "event_form.h"
 #include "value.h"
 
 enum {
@@ -154,6 +155,9 @@ json_t *sw_sim_version_json(const json_t *document, const struct sw_sim_kind *ki
         *kind->group ? sw_asprintf("%s/%s", kind->group, kind->version) : sw_strdup(kind->version);
     if (strcmp(sw_sim_text(document, "apiVersion", ""), version) == 0) {
         return sw_sim_share(document);
+    }
+    if (sw_sim_is_event(kind)) {
+        return sw_sim_event_as(document, kind);
     }
     json_t *other = sw_sim_shallow(document);
     sw_sim_put_text(other, "apiVersion", version);

@@ -191,8 +191,12 @@ static int create_pod(struct set *set, const char *node)
     aim_at(json_object_get(pod, "spec"), node);
     const struct sw_sim_object *made;
     set->did = true;
-    return sw_sim_create(set->workloads->api, sw_sim_kind_of(set->workloads, SW_SIM_PODS), pod,
-                         &made);
+    int result =
+        sw_sim_create(set->workloads->api, sw_sim_kind_of(set->workloads, SW_SIM_PODS), pod, &made);
+    if (result == 0)
+        sw_sim_record(set->workloads->recorder, set->object, "daemonset-controller",
+                      "SuccessfulCreate", "Created pod: %s", made->name);
+    return result;
 }
 
 static int delete_pod(struct set *set, const struct sw_sim_item *item)
@@ -201,6 +205,9 @@ static int delete_pod(struct set *set, const struct sw_sim_item *item)
         return 0;
     set->did = true;
     int result = sw_sim_delete(set->workloads->api, item->object, -1, NULL);
+    if (result == 0)
+        sw_sim_record(set->workloads->recorder, set->object, "daemonset-controller",
+                      "SuccessfulDelete", "Deleted pod: %s", item->object->name);
     return result == -ENOENT ? 0 : result;
 }
 

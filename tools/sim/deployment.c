@@ -291,6 +291,8 @@ static int create_current(struct sw_rollout *rollout)
     bool is_ours = result == 0;
     if (is_ours) {
         add_set(rollout, made);
+        if (rollout->current->replicas > 0)
+            sw_rollout_record(rollout, rollout->current, true, rollout->current->replicas);
     } else if (result == -EEXIST) {
         result = meet_namesake(rollout, name, collisions);
         if (result)

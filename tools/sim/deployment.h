@@ -68,6 +68,9 @@ bool sw_rollout_is_scaling(const struct sw_rollout *rollout);
 int sw_rollout_step(struct sw_rollout *rollout, bool *ret_did);
 int64_t sw_rollout_new_size(const struct sw_rollout *rollout, int64_t size);
 int sw_rollout_resize(struct sw_rollout *rollout, struct sw_rollout_set *set, int64_t replicas);
+/* The Event of it. */
+void sw_rollout_record(const struct sw_rollout *rollout, const struct sw_rollout_set *set,
+                       bool is_up, int64_t replicas);
 /* Sets the annotations by which ReplicaSets know the size of the whole; true: they differed. */
 bool sw_rollout_annotate(const struct sw_rollout *rollout, json_t *annotations);
 /* Deletes the oldest, down to spec.revisionHistoryLimit. */

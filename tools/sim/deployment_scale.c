@@ -37,6 +37,14 @@ bool sw_rollout_annotate(const struct sw_rollout *rollout, json_t *annotations)
     return desired || max;
 }
 
+void sw_rollout_record(const struct sw_rollout *rollout, const struct sw_rollout_set *set,
+                       bool is_up, int64_t replicas)
+{
+    sw_sim_record(rollout->workloads->recorder, rollout->object, "deployment-controller",
+                  "ScalingReplicaSet", "Scaled %s replica set %s to %" PRId64,
+                  is_up ? "up" : "down", set->object->name, replicas);
+}
+
 int sw_rollout_resize(struct sw_rollout *rollout, struct sw_rollout_set *set, int64_t replicas)
 {
     json_t *json = sw_look_copy(sw_sim_object_json(set->object));
@@ -56,6 +64,8 @@ int sw_rollout_resize(struct sw_rollout *rollout, struct sw_rollout_set *set, in
     const struct sw_sim_object *before = set->object;
     set->object = sw_sim_object_ref(now);
     sw_sim_object_unref(before);
+    if (set->replicas != replicas)
+        sw_rollout_record(rollout, set, set->replicas < replicas, replicas);
     set->replicas = replicas;
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "api_internal.h"
 #include "base/util.h"
+#include "event_form.h"
 #include "value.h"
 
 static const char *const pod_fields[] = {
@@ -41,6 +42,7 @@ static const struct {
 } known_fields[] = {
     {"", "pods", pod_fields},
     {"", "events", event_fields},
+    {"events.k8s.io", "events", event_fields},
     {"", "secrets", secret_fields},
     {"", "nodes", node_fields},
     {"apps", "replicasets", replicaset_fields},
@@ -109,7 +111,12 @@ static json_t *read_fields(struct sw_sim_filter *filter, const char *text,
         rest += *rest == ',';
     }
     for (size_t i = 0; i < json_array_size(filter->fields); i++) {
-        const char *field = json_string_value(json_array_get(json_array_get(filter->fields, i), 0));
+        json_t *term = json_array_get(filter->fields, i);
+        const char *asked = json_string_value(json_array_get(term, 0));
+        const char *field = sw_sim_event_field(kind, asked);
+        if (field != asked) {
+            json_array_set_new(term, 0, json_string(field));
+        }
         if (!is_known_field(kind, field) && !has_own_fields(kind)) {
             return sw_sim_statusf(400, "BadRequest",
                                   "\"%s\" is not a known field selector: only \"metadata.name\", "

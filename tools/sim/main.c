@@ -34,6 +34,7 @@ enum {
     /* A document of 3 KB of text has 40 KB. 10 000 Deployments that all roll have a few hundred in
      * work at a time. */
     DOCUMENTS = 1000,
+    EVENT_TTL_MS = 60 * 60 * 1000, /* as of the real server */
     FAULTS_MAX = 64,
 };
 
@@ -286,10 +287,14 @@ static void make_parts(struct sim *sim, const struct settings *s)
     sim->store = sw_sim_store_new(1, WINDOW);
     sw_sim_store_limit(sim->store, &(struct sw_sim_limits){DOCUMENTS, WINDOW_BYTES});
     sim->webhooks = sw_sim_webhooks_new(sim->loop, &sim->log);
-    struct sw_sim_api_options api = {.admission = sw_sim_webhooks_caller(sim->webhooks)};
+    struct sw_sim_api_options api = {
+        .admission = sw_sim_webhooks_caller(sim->webhooks),
+        .event_ttl_ms = EVENT_TTL_MS,
+    };
     sim->api = sw_sim_api_new(sim->loop, sim->store, &api, &sim->log);
-    sim->workloads = sw_sim_workloads_new(sim->loop, sim->store, sim->api,
-                                          &(struct sw_sim_workloads_options){0});
+    sim->workloads =
+        sw_sim_workloads_new(sim->loop, sim->store, sim->api,
+                             &(struct sw_sim_workloads_options){.records_events = true});
     sim->pods = sw_sim_pods_new(sim->loop, sim->store, sim->api, s->nodes);
     sim->rules = sw_sim_fault_rules_new(sim->loop);
     sw_defer_init(&sim->stop, sim->loop, stop);

@@ -98,8 +98,12 @@ static int delete_pods(struct sw_sim_workloads *workloads, struct sw_sim_job *jo
         rank(&ranking, object);
     int result = 0;
     for (size_t i = 0; i < SW_MIN(surplus, (size_t)BURST); i++) {
-        int error = sw_sim_delete(workloads->api, ranking.candidates[i].item->object, -1, NULL);
-        if (error && error != -ENOENT)
+        const struct sw_sim_object *pod = ranking.candidates[i].item->object;
+        int error = sw_sim_delete(workloads->api, pod, -1, NULL);
+        if (!error)
+            sw_sim_record(workloads->recorder, object, "replicaset-controller", "SuccessfulDelete",
+                          "Deleted pod: %s", pod->name);
+        else if (error != -ENOENT)
             result = error;
     }
     job->expects = sw_sim_store_version(workloads->store);
@@ -118,6 +122,9 @@ static int create_pods(struct sw_sim_workloads *workloads, struct sw_sim_job *jo
         json_object_set_new(json_object_get(pod, "metadata"), "generateName", json_string(prefix));
         const struct sw_sim_object *made;
         result = sw_sim_create(workloads->api, sw_sim_kind_of(workloads, SW_SIM_PODS), pod, &made);
+        if (!result)
+            sw_sim_record(workloads->recorder, object, "replicaset-controller", "SuccessfulCreate",
+                          "Created pod: %s", made->name);
     }
     job->expects = sw_sim_store_version(workloads->store);
     return result;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "base/util.h"
+#include "event_form.h"
 #include "patch.h"
 #include "schema.h"
 #include "value.h"
@@ -154,6 +155,12 @@ static void drop_empty(json_t *metadata)
     }
 }
 
+/* Of the group events.k8s.io: stored in the form of the other. */
+static bool is_event_of_other_form(const struct sw_sim_change_of *of)
+{
+    return of->kind != of->stored && sw_sim_is_event(of->kind);
+}
+
 json_t *sw_sim_rules_decode(const struct sw_sim_change_of *of, json_t **object)
 {
     json_t *refusal = check_type(of, *object);
@@ -172,9 +179,16 @@ json_t *sw_sim_rules_decode(const struct sw_sim_change_of *of, json_t **object)
         sw_sim_schema_default(of->kind->schema, decoded);
     }
     struct sw_error error = {0};
-    if (sw_sim_decode(of->kind, decoded, &error)) {
+    bool is_stored_form = is_event_of_other_form(of) &&
+                          strcmp(sw_sim_text(*object, "apiVersion", ""), of->stored->version) == 0;
+    if (sw_sim_decode(is_stored_form ? of->stored : of->kind, decoded, &error)) {
         json_decref(decoded);
         return sw_sim_status(400, "BadRequest", error.text);
+    }
+    if (is_event_of_other_form(of) && !is_stored_form) {
+        json_t *event = sw_sim_event_as(decoded, of->stored);
+        json_decref(decoded);
+        decoded = event;
     }
     if (of->kind->set_defaults) {
         of->kind->set_defaults(decoded);
@@ -229,7 +243,18 @@ static void track(const struct sw_sim_api *api, const struct sw_sim_change_of *o
         .subresource = of->subresource,
         .wall_us = sw_wall_us(api->loop),
     };
-    sw_sim_track_fields(before, after, &apply);
+    if (!is_event_of_other_form(of)) {
+        sw_sim_track_fields(before, after, &apply);
+        return;
+    }
+    /* Fields are told by the names that the client knows. */
+    json_t *old = before ? sw_sim_event_as(before, of->kind) : NULL;
+    json_t *new = sw_sim_event_as(after, of->kind);
+    sw_sim_track_fields(old, new, &apply);
+    sw_sim_put(json_object_get(after, "metadata"), "managedFields",
+               sw_sim_share(sw_sim_at(new, "metadata.managedFields")));
+    json_decref(new);
+    json_decref(old);
 }
 
 /* ---- create ---- */

@@ -122,6 +122,12 @@ static const struct sw_sim_object *revision_for(const struct set *set, int64_t o
     return ordinal < kept ? set->current : set->update;
 }
 
+static void record(const struct set *set, const char *verb, const char *reason, const char *pod)
+{
+    sw_sim_record(set->workloads->recorder, set->object, "statefulset-controller", reason,
+                  "%s Pod %s in StatefulSet %s successful", verb, pod, set->object->name);
+}
+
 static int create_pod(struct set *set, int64_t ordinal)
 {
     const struct sw_sim_object *revision = revision_for(set, ordinal);
@@ -143,6 +149,7 @@ static int create_pod(struct set *set, int64_t ordinal)
     if (result == 0) {
         set->counts.replicas++;
         count_revision(set, revision->name, 1);
+        record(set, "create", "SuccessfulCreate", made->name);
     }
     return result;
 }
@@ -150,6 +157,8 @@ static int create_pod(struct set *set, int64_t ordinal)
 static int delete_pod(struct set *set, const struct sw_sim_item *item)
 {
     int result = sw_sim_delete(set->workloads->api, item->object, -1, NULL);
+    if (result == 0)
+        record(set, "delete", "SuccessfulDelete", item->object->name);
     return result == -ENOENT ? 0 : result;
 }
 

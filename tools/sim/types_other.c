@@ -23,23 +23,23 @@ static const struct sw_sim_field new_event_series[] = {
 };
 
 const struct sw_sim_field sw_sim_fields_new_event[] = {
-    {"action", ONE, TEXT, PTR},
+    {"action", ONE, TEXT},
     {"apiVersion", ONE, TEXT},
-    {"deprecatedCount", ONE, INT, PTR},
+    {"deprecatedCount", ONE, INT},
     {"deprecatedFirstTimestamp", ONE, TIME, KEEP},
     {"deprecatedLastTimestamp", ONE, TIME, KEEP},
     {"deprecatedSource", ONE, STRUCT, KEEP, .fields = sw_sim_fields_event_source},
     {"eventTime", ONE, MICRO_TIME, KEEP},
     {"kind", ONE, TEXT},
     {"metadata", ONE, STRUCT, KEEP, .fields = sw_sim_fields_object_meta},
-    {"note", ONE, TEXT, PTR},
-    {"reason", ONE, TEXT, PTR},
+    {"note", ONE, TEXT},
+    {"reason", ONE, TEXT},
     {"regarding", ONE, STRUCT, KEEP, .fields = sw_sim_fields_object_reference},
     {"related", ONE, STRUCT, PTR, .fields = sw_sim_fields_object_reference},
-    {"reportingController", ONE, TEXT, PTR},
-    {"reportingInstance", ONE, TEXT, PTR},
+    {"reportingController", ONE, TEXT},
+    {"reportingInstance", ONE, TEXT},
     {"series", ONE, STRUCT, PTR, .fields = new_event_series},
-    {"type", ONE, TEXT, PTR},
+    {"type", ONE, TEXT},
     {0},
 };
 

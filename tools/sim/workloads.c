@@ -189,6 +189,8 @@ struct sw_sim_workloads *sw_sim_workloads_new(struct sw_loop *loop, struct sw_si
     workloads->loop = loop;
     workloads->store = store;
     workloads->api = api;
+    if (options && options->records_events)
+        workloads->recorder = sw_sim_recorder_new(loop, store, api);
     sw_link_init(&workloads->queue);
     sw_defer_init(&workloads->run, loop, on_run);
     for (size_t i = 0; i < SW_SIM_VIEWS; i++) {
@@ -254,5 +256,6 @@ struct sw_sim_workloads *sw_sim_workloads_free(struct sw_sim_workloads *workload
         sw_sim_view_free(workloads->views[i]);
     for (size_t i = 0; i < SW_SIM_CONTROLLERS; i++)
         sw_map_free(workloads->jobs[i]);
+    sw_sim_recorder_free(workloads->recorder);
     return sw_free(workloads);
 }

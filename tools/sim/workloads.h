@@ -26,6 +26,8 @@ struct sw_sim_workloads;
 struct sw_sim_workloads_options {
     /* How long after a change a controller looks at it, uniform; both 0: 1 to 3 ms. */
     uint64_t lag_min_ms, lag_max_ms;
+    /* They say in Events what they do (recorder.h). Off: fewer writes, and the same otherwise. */
+    bool records_events;
 };
 
 struct sw_sim_workloads *sw_sim_workloads_new(struct sw_loop *loop, struct sw_sim_store *store,

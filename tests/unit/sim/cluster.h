@@ -32,15 +32,23 @@ struct cluster {
     struct sw_sim_pods *pods;
 };
 
-static inline UNUSED void cluster_init(struct cluster *cluster, uint64_t seed)
+static inline UNUSED void cluster_init_as(struct cluster *cluster, uint64_t seed,
+                                          const struct sw_sim_api_options *options,
+                                          const struct sw_sim_workloads_options *workloads)
 {
     static const struct sw_log no_log;
-    static const struct sw_sim_api_options options = {.keeps_no_managed_fields = true};
     cluster->loop = sw_loop_virtual_new(START_US, seed);
     cluster->store = sw_sim_store_new(1, 1000);
-    cluster->api = sw_sim_api_new(cluster->loop, cluster->store, &options, &no_log);
-    cluster->workloads = sw_sim_workloads_new(cluster->loop, cluster->store, cluster->api, NULL);
+    cluster->api = sw_sim_api_new(cluster->loop, cluster->store, options, &no_log);
+    cluster->workloads =
+        sw_sim_workloads_new(cluster->loop, cluster->store, cluster->api, workloads);
     cluster->pods = sw_sim_pods_new(cluster->loop, cluster->store, cluster->api, 3);
+}
+
+static inline UNUSED void cluster_init(struct cluster *cluster, uint64_t seed)
+{
+    static const struct sw_sim_api_options options = {.keeps_no_managed_fields = true};
+    cluster_init_as(cluster, seed, &options, NULL);
 }
 
 static inline UNUSED void cluster_done(struct cluster *cluster)

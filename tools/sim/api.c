@@ -73,6 +73,8 @@ static void serve_builtin(struct sw_sim_api *api)
     for (size_t i = 0; i < count; i++) {
         if (sw_sim_is_event(&kinds[i])) {
             api->served[i].stored = sw_sim_served(api, "", "v1", "events")->kind;
+        } else if (strcmp(kinds[i].version, "v1beta1") == 0) {
+            api->served[i].stored = sw_sim_served(api, kinds[i].group, "v1", kinds[i].plural)->kind;
         }
     }
 }

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/loop.h"
+#include "disruption.h"
 #include "recorder.h"
 #include "store.h"
 #include "view.h"
@@ -56,6 +57,7 @@ struct sw_sim_workloads {
     struct sw_loop *loop;
     struct sw_sim_store *store;
     struct sw_sim_api *api;
+    struct sw_sim_disruption *disruption;
     struct sw_sim_recorder *recorder; /* NULL: nothing is said */
     struct sw_sim_view *views[SW_SIM_VIEWS];
     struct sw_map *jobs[SW_SIM_CONTROLLERS]; /* "namespace/name" -> struct sw_sim_job */

@@ -50,6 +50,12 @@ static void append_kind(json_t *list, const struct sw_sim_kind *kind)
     if (strcmp(kind->plural, "namespaces") == 0 && !*kind->group) {
         json_array_append_new(list, resource(kind, "namespaces/finalize", kind->kind, finalize));
     }
+    if (strcmp(kind->plural, "pods") == 0 && !*kind->group) {
+        json_t *eviction = resource(kind, "pods/eviction", "Eviction", only_create);
+        sw_sim_put_text(eviction, "group", "policy");
+        sw_sim_put_text(eviction, "version", "v1beta1");
+        json_array_append_new(list, eviction);
+    }
     if (kind->has_scale) {
         SW_AUTO(char, sw_free) name = sw_asprintf("%s/scale", kind->plural);
         json_t *scale = resource(kind, name, "Scale", change);

@@ -125,7 +125,8 @@ void sw_sim_get(struct sw_sim_call *call)
         json_t *scale = sw_sim_scale(route->kind, sw_sim_object_json(object));
         sw_sim_answer_json(call, 200, scale);
         json_decref(scale);
-    } else if (strcmp(route->subresource, "finalize") == 0) {
+    } else if (strcmp(route->subresource, "finalize") == 0 ||
+               strcmp(route->subresource, "eviction") == 0) {
         sw_sim_answer_refusal(call, sw_sim_status(405, "MethodNotAllowed",
                                                   "the server does not allow this method on the "
                                                   "requested resource"));

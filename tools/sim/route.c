@@ -46,6 +46,7 @@ static bool has_subresource(const struct sw_sim_kind *kind, const char *name)
 {
     return (strcmp(name, "status") == 0 && kind->has_status) ||
            (strcmp(name, "scale") == 0 && kind->has_scale) ||
+           (strcmp(name, "eviction") == 0 && strcmp(kind->plural, "pods") == 0 && !*kind->group) ||
            (strcmp(name, "finalize") == 0 && strcmp(kind->plural, "namespaces") == 0 &&
             !*kind->group);
 }

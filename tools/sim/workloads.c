@@ -162,6 +162,7 @@ static void on_store_change(struct sw_sim_store_watcher *watcher,
     struct sw_sim_workloads *workloads = container_of(watcher, struct sw_sim_workloads, watcher);
     if (!workloads->is_running)
         return;
+    sw_sim_disruption_change(workloads->disruption, change);
     for (size_t i = 0; i < SW_SIM_VIEWS; i++) {
         if (sw_sim_view_kind(workloads->views[i]) == change->object->kind)
             sw_sim_view_tell(workloads->views[i], change);
@@ -189,6 +190,7 @@ struct sw_sim_workloads *sw_sim_workloads_new(struct sw_loop *loop, struct sw_si
     workloads->loop = loop;
     workloads->store = store;
     workloads->api = api;
+    workloads->disruption = sw_sim_disruption_new(loop, store, api);
     if (options && options->records_events)
         workloads->recorder = sw_sim_recorder_new(loop, store, api);
     sw_link_init(&workloads->queue);
@@ -212,6 +214,7 @@ struct sw_sim_workloads *sw_sim_workloads_new(struct sw_loop *loop, struct sw_si
 static void forget_all(struct sw_sim_workloads *workloads)
 {
     sw_defer_stop(&workloads->run);
+    sw_sim_disruption_rest(workloads->disruption);
     for (size_t i = 0; i < SW_SIM_VIEWS; i++)
         sw_sim_view_clear(workloads->views[i]);
     for (size_t i = 0; i < SW_SIM_CONTROLLERS; i++) {
@@ -235,6 +238,7 @@ void sw_sim_workloads_set_running(struct sw_sim_workloads *workloads, bool is_ru
     }
     for (size_t i = 0; i < SW_SIM_VIEWS; i++)
         sw_sim_view_fill(workloads->views[i], workloads->store);
+    sw_sim_disruption_look(workloads->disruption);
 }
 
 bool sw_sim_workloads_is_quiet(const struct sw_sim_workloads *workloads)
@@ -256,6 +260,7 @@ struct sw_sim_workloads *sw_sim_workloads_free(struct sw_sim_workloads *workload
         sw_sim_view_free(workloads->views[i]);
     for (size_t i = 0; i < SW_SIM_CONTROLLERS; i++)
         sw_map_free(workloads->jobs[i]);
+    sw_sim_disruption_free(workloads->disruption);
     sw_sim_recorder_free(workloads->recorder);
     return sw_free(workloads);
 }

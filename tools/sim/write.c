@@ -305,6 +305,10 @@ static void (*choose(struct sw_sim_write *write))(struct sw_sim_write *)
     if (route->kind->is_virtual) {
         return NULL;
     }
+    if (strcmp(route->subresource, "eviction") == 0) {
+        write->operation = SW_SIM_CREATE;
+        return strcmp(method, "POST") == 0 ? sw_sim_write_evict : NULL;
+    }
     if ((strcmp(method, "PUT") == 0 ||
          (strcmp(method, "PATCH") == 0 && strcmp(route->subresource, "finalize") != 0)) &&
         is_named) {

@@ -48,6 +48,7 @@ struct sw_sim_write {
 void sw_sim_write_create(struct sw_sim_write *write);
 void sw_sim_write_update(struct sw_sim_write *write);
 void sw_sim_write_delete(struct sw_sim_write *write);
+void sw_sim_write_evict(struct sw_sim_write *write);
 
 /* Ends it. Takes the refusal. */
 void sw_sim_write_refuse(struct sw_sim_write *write, json_t *refusal);

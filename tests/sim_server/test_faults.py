@@ -79,6 +79,23 @@ def test_a_fault_from_the_command_line(tmp_path):
         assert simulator.stop() == 0
 
 
+@pytest.mark.parametrize("address, named", [
+    ("127.0.0.2:0", "https://127.0.0.2:"),
+    ("localhost:0", "https://localhost:"),
+    ("[::1]:0", "https://[::1]:"),
+    ("0.0.0.0:0", "https://127.0.0.1:"),
+    (":0", "https://127.0.0.1:"),
+])
+def test_its_urls_name_the_address_that_it_listens_on(tmp_path, address, named):
+    simulator = Simulator.start(tmp_path / "sim", PROGRAM, "--listen", address, "--admin-listen", "127.0.0.3:0")
+    try:
+        assert simulator.server.startswith(named) and simulator.kubelets_url.startswith("http://127.0.0.3:")
+        assert simulator.client().get("/api/v1/namespaces/default")["metadata"]["name"] == "default"
+        assert tell(simulator, "GET", "/healthz")[0] == 200
+    finally:
+        assert simulator.stop() == 0
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--fault", "{"], "--fault {: "),
     (["--fault", '{"status": 1}'], '"status" must be a status from 400 to 599'),

@@ -48,7 +48,8 @@ static const char usage[] =
     "place for real workloads.\n"
     "\n"
     "The first line that it prints is a JSON object with the URLs of the API server and of the\n"
-    "admin endpoint, as soon as both listen.\n"
+    "admin endpoint, as soon as both listen; they name the addresses below, or the loopback where\n"
+    "those mean all of this machine.\n"
     "\n"
     "  --listen ADDRESS        of the API server (127.0.0.1:0: a free port)\n"
     "  --admin-listen ADDRESS  of the admin endpoint, plain HTTP (127.0.0.1:0): faults, kubelets\n"
@@ -311,6 +312,31 @@ static void raise_file_limit(void)
     }
 }
 
+/* The part of ADDRESS:PORT that a client on this machine connects to. */
+static char *host_of(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    char *host = colon ? sw_strndup(address, (size_t)(colon - address)) : sw_strdup(address);
+    const char *here = strcmp(host, "0.0.0.0") == 0 || !*host ? "127.0.0.1"
+                       : strcmp(host, "[::]") == 0            ? "[::1]"
+                                                              : NULL;
+    if (here) {
+        sw_free(host);
+        host = sw_strdup(here);
+    }
+    return host;
+}
+
+static void say_where(const struct sim *sim, const struct settings *s)
+{
+    SW_AUTO(char, sw_free) host = host_of(s->address);
+    SW_AUTO(char, sw_free) admin = host_of(s->admin_address);
+    printf("{\"server\": \"%s://%s:%u\", \"admin\": \"http://%s:%u\"}\n",
+           sim->tls ? "https" : "http", host, sw_sim_front_port(sim->front), admin,
+           sw_sim_admin_port(sim->admin));
+    fflush(stdout);
+}
+
 static int run(const struct settings *s)
 {
     struct sim sim = {0};
@@ -328,11 +354,7 @@ static int run(const struct settings *s)
         fprintf(stderr, "slipway-sim: %s\n", error.text[0] ? error.text : sw_strerror(code));
         sw_defer_start(&sim.stop);
     } else {
-        const char *host = "127.0.0.1";
-        printf("{\"server\": \"%s://%s:%u\", \"admin\": \"http://%s:%u\"}\n",
-               sim.tls ? "https" : "http", host, sw_sim_front_port(sim.front), host,
-               sw_sim_admin_port(sim.admin));
-        fflush(stdout);
+        say_where(&sim, s);
     }
     sw_loop_run(sim.loop);
     if (sw_sim_trace_close(sim.trace)) {

@@ -32,6 +32,12 @@ def find_kubectl():
     return shutil.which("kubectl")
 
 
+def listened_on(options):
+    """The hosts that a certificate has to name because --listen does; what means every address is the loopback to its clients."""
+    hosts = [address.rpartition(":")[0].strip("[]") for name, address in zip(options, options[1:]) if name == "--listen"]
+    return [{"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host) for host in hosts]
+
+
 class Simulator:
     """A folder with certificates, a kubeconfig and a process that serves. Several may load one that another has started."""
 
@@ -40,7 +46,7 @@ class Simulator:
         """options: more arguments of slipway-sim."""
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        make_certificate(folder / "certs")
+        make_certificate(folder / "certs", listened_on(options))
         log = folder / "slipway-sim.log"
         with open(log, "wb") as out:
             process = subprocess.Popen(

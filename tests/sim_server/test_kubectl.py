@@ -86,12 +86,33 @@ def test_apply_server_side_meets_another_manager(shop):
 def test_describe_and_events(shop):
     said = shop("describe", "deployment", "cart")
     assert "3 desired | 3 updated | 3 total | 3 available | 0 unavailable" in said and "MinimumReplicasAvailable" in said
+    assert "ScalingReplicaSet" in said and "deployment-controller  Scaled up replica set cart-" in said
+    assert "Created pod: cart-" in shop("get", "events", "--field-selector", "reason=SuccessfulCreate")
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}, "type": "Warning", "reason": "Trying",
              "message": "only a test", "count": 2, "involvedObject": {"kind": "Deployment", "namespace": "shop", "name": "cart"}}
     shop("create", "--validate=false", "-f", "-", stdin=json.dumps(event))
     table = shop("get", "events", "--field-selector", "involvedObject.name=cart")
     assert rows(table)[0] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
     assert "Trying" in table and "deployment/cart" in table and "only a test" in table
+
+
+def test_apply_with_the_validation_that_is_on_by_default(shop):
+    manifest = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}})
+    assert "created" in shop("apply", "-f", "-", stdin=manifest)
+    assert "unchanged" in shop("apply", "-f", "-", stdin=manifest)
+
+
+def test_drain_waits_for_the_budget(shop):
+    budget = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "cart"},
+              "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app.kubernetes.io/name": "cart"}}}}
+    shop("apply", "-f", "-", stdin=json.dumps(budget))
+    until(lambda: shop("get", "pdb", "cart", "-o", "jsonpath={.status.desiredHealthy}") == "3", "the budget is counted")
+    node = shop("get", "pods", "-l", "app.kubernetes.io/name=cart", "-o", "jsonpath={.items[0].spec.nodeName}")
+    assert "would violate the pod's disruption budget" in shop("drain", node, "--ignore-daemonsets", "--timeout=1s", fails=True)
+    shop("patch", "pdb", "cart", "--type=merge", "-p", '{"spec":{"minAvailable":2}}')
+    until(lambda: shop("get", "pdb", "cart", "-o", "jsonpath={.status.disruptionsAllowed}") == "1", "one may go")
+    shop("drain", node, "--ignore-daemonsets", "--timeout=120s")
+    assert node not in shop("get", "pods", "-o", "jsonpath={.items[?(@.status.phase=='Running')].spec.nodeName}").split()
 
 
 def test_a_namespace_goes_with_all_that_is_in_it(shop, kubectl):

@@ -57,5 +57,5 @@ def measure(bench):
                                                               " (quick: not 10 000)" if bench.is_quick else "")
     yield Figure("rss_10k_mib", median(resident), "%s, after a start and at rest: VmRSS; %s; PSS %.1f MiB; the process that saw "
                  "them first and wrote to each: %.1f MiB, at its peak %.1f" % (what, spread(resident, 1), median(shared), first_mib, first_peak_mib),
-                 "slipway-sim, with the same as jansson values: %.0f MiB" % sim_mib)
+                 "slipway-sim, which has the same as whole objects with their Pods: %.0f MiB" % sim_mib)
     yield Figure("ready_10k_s", median(seconds), "%s: from exec to the first 200 of /readyz; %s" % (what, spread(seconds)))

@@ -339,8 +339,7 @@ static void run(struct sw_defer *defer)
     } else if (!read_accept(call)) {
         sw_sim_answer_refusal(
             call, sw_sim_status(406, "NotAcceptable",
-                                "only the following media types are accepted: application/json, "
-                                "application/yaml, application/vnd.kubernetes.protobuf"));
+                                "only the following media types are accepted: application/json"));
     } else {
         answer_resource(call);
     }

@@ -185,7 +185,7 @@ static void answer_openapi(struct sw_sim_call *call)
         "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Kubernetes\",\"version\":"
         "\"v1\"},\"paths\":{},\"definitions\":{}}";
     if (strstr(call->accept, "protobuf")) {
-        sw_sim_answer_text(call, 200, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        sw_sim_answer_text(call, 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
                            protobuf, sizeof(protobuf) - 1);
     } else {
         sw_sim_answer_text(call, 200, "application/json", json, sizeof(json) - 1);

@@ -210,6 +210,12 @@ static json_t *read_patch_type(struct sw_sim_write *write)
     return sw_sim_plain_status(415, "UnsupportedMediaType", "415: Unsupported Media Type");
 }
 
+/* kubectl from 1.32 on writes so with the commands that make an object themselves; what it reads
+ * from a file goes as JSON. */
+#define PROTOBUF_HINT                                                                \
+    " (slipway-sim reads no protobuf; with kubectl: create ... --dry-run=client -o " \
+    "yaml | kubectl create -f -)"
+
 static json_t *check_media(const struct sw_sim_call *call)
 {
     const char *type = call->content_type;
@@ -217,10 +223,11 @@ static json_t *check_media(const struct sw_sim_call *call)
         is_media(type, "*/*")) {
         return NULL;
     }
-    return sw_sim_status(415, "UnsupportedMediaType",
-                         "the body of the request was in an unknown format - accepted media types "
-                         "include: application/json, application/yaml, "
-                         "application/vnd.kubernetes.protobuf");
+    bool is_protobuf = is_media(type, "application/vnd.kubernetes.protobuf");
+    return sw_sim_statusf(415, "UnsupportedMediaType",
+                          "the body of the request was in an unknown format - accepted media types "
+                          "include: application/json, application/yaml%s",
+                          is_protobuf ? PROTOBUF_HINT : "");
 }
 
 static json_t *read_change(struct sw_sim_write *write)

@@ -277,6 +277,20 @@ TEST(lets_pods_stop_gracefully)
     sim_free(&sim);
 }
 
+TEST(says_what_is_wrong_with_a_body_in_protobuf)
+{
+    struct sim sim = sim_new();
+    struct sw_sim_request request = request_of("POST", CONFIG_MAPS, "k8s");
+    request.content_type = "application/vnd.kubernetes.protobuf";
+    struct answer *answer = send_request(&sim, &request);
+    sw_loop_virtual_advance(sim.loop, 0);
+    assert_int_equal(answer->status, 415);
+    check_at(answer->json, "reason", "UnsupportedMediaType");
+    assert_non_null(strstr(sw_sim_text_at(answer->json, "message"), "reads no protobuf"));
+    answer_free(answer);
+    sim_free(&sim);
+}
+
 TEST(serves_the_control_plane_at_once)
 {
     struct sim sim = sim_new();
@@ -328,6 +342,7 @@ int main(void)
         CASE("api", makes_names_and_dry_runs),
         CASE("api", deletes_at_once_or_when_finalizers_are_gone),
         CASE("api", lets_pods_stop_gracefully),
+        CASE("api", says_what_is_wrong_with_a_body_in_protobuf),
         CASE("api", serves_the_control_plane_at_once),
     };
     return RUN(tests);

@@ -57,7 +57,7 @@ struct sw_store {
     bool is_telling;
     bool is_replacing;
     uint64_t replacements; /* begun */
-    struct entries side; /* in the order of the list */
+    struct entries side;   /* in the order of the list */
 };
 
 /* ---- freeing ---- */

@@ -356,7 +356,7 @@ static void read_back_stale(const struct world *world, const struct sw_sim_wire_
     const struct sw_sim_object *known = object_as_known(world, request, patch);
 
     if (known) {
-        json_t *stale = json_deep_copy(known->json);
+        json_t *stale = json_deep_copy(sw_sim_object_json(known));
         json_object_set(json_object_get(stale, "metadata"), "resourceVersion",
                         sw_sim_at(written, "metadata.resourceVersion"));
         char *text = json_dumps(stale, JSON_COMPACT);

@@ -23,7 +23,8 @@ sys.path.insert(0, str(TOP / "tools"))
 def clean_env(**more):
     """The environment without what would point the tools at another instance."""
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith("SLIPWAY_") and name not in ("KUBECONFIG", "KUBEBUILDER_ASSETS")}
+           if name == "SLIPWAY_KUBERNETES"
+           or not name.startswith("SLIPWAY_") and name not in ("KUBECONFIG", "KUBEBUILDER_ASSETS")}
     env.update(more)
     return env
 

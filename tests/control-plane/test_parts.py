@@ -10,7 +10,7 @@ import time
 import pytest
 
 from planes import wait
-from control_plane import build, sources
+from control_plane import build, debian, modules, sources
 from control_plane.kubelets import placing, settings, status
 from control_plane.kubelets.agent import Agent
 from control_plane.kubelets.queue import Queue
@@ -298,16 +298,19 @@ def test_the_entry_of_the_archive_is_found_in_both_forms(tmp_path, files, wanted
 def cache(tmp_path, monkeypatch):
     """A cache of its own, and a recipe of its own in place of the long one."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(build, "_install_packages", lambda: None)
-    monkeypatch.setattr(build, "HERE", str(tmp_path))
+    monkeypatch.delenv("SLIPWAY_KUBERNETES", raising=False)
+    monkeypatch.setattr(debian, "check", lambda version: None)
+    monkeypatch.setattr(debian, "HERE", str(tmp_path))
+    monkeypatch.setattr(modules, "HERE", str(tmp_path))
     monkeypatch.setattr(sources, "find", lambda: ("http://mirror.test/debian", "/keys/d.gpg"))
-    monkeypatch.setattr(build, "_try", lambda assets, folder: None)
+    monkeypatch.setattr(build, "_try", lambda assets, folder, version: None)
 
     def recipe(text):
-        file = tmp_path / "recipe"
-        file.write_text("#!/bin/sh\nset -eu\n" + text)
-        file.chmod(file.stat().st_mode | stat.S_IXUSR)
-    recipe('mkdir -p "$WORK/out"; echo "$1" >>"$XDG_CACHE_HOME/steps"\n'
+        for name in ("recipe-debian", "recipe-modules"):
+            file = tmp_path / name
+            file.write_text("#!/bin/sh\nset -eu\n" + text)
+            file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    recipe('mkdir -p "$WORK/out"; echo "$VERSION $1" >>"$XDG_CACHE_HOME/steps"\n'
            + "".join('printf x >"$WORK/out/%s"; chmod +x "$WORK/out/%s"\n' % (name, name)
                      for name in build.PROGRAMS))
     return recipe
@@ -317,10 +320,14 @@ def leftovers():
     return [name for name in os.listdir(build.cache_parent()) if name.startswith("build.")]
 
 
+def steps(tmp_path):
+    return (tmp_path / "steps").read_text().splitlines()
+
+
 def test_a_build_is_cached_whole_and_made_once(cache, tmp_path, capsys):
     assert build.ensure() is True
     assert sorted(os.listdir(build.cache_dir())) == sorted(build.PROGRAMS)
-    assert (tmp_path / "steps").read_text().split() == [name for name, label in build.STEPS]
+    assert steps(tmp_path) == ["v1.20.2 " + name for name, label in debian.STEPS]
     assert leftovers() == []
     said = capsys.readouterr().out
     assert "[1/6] fetching" in said and "[6/6] trying it" in said and build.log_file() in said
@@ -339,7 +346,7 @@ def test_a_step_that_fails_is_told_and_nothing_is_cached(cache):
 
 
 def test_a_trial_that_fails_is_told_and_nothing_is_cached(cache, monkeypatch):
-    def fail(assets, folder):
+    def fail(assets, folder, version):
         raise Problem("the new server failed the trial")
     monkeypatch.setattr(build, "_try", fail)
     with pytest.raises(Problem, match="failed the trial"):
@@ -355,7 +362,7 @@ def test_builds_wait_for_each_other(cache, tmp_path):
     for thread in threads:
         thread.join(60)
     assert sorted(results) == [False, False, True]
-    assert len((tmp_path / "steps").read_text().split()) == len(build.STEPS)
+    assert len(steps(tmp_path)) == len(debian.STEPS)
 
 
 def test_what_a_killed_build_left_is_removed(cache):
@@ -370,7 +377,94 @@ def test_without_debian_it_says_what_would_do(cache, monkeypatch):
     with pytest.raises(Problem) as told:
         build.ensure()
     assert "no entry for the Debian archive" in str(told.value)
-    assert "KUBEBUILDER_ASSETS" in str(told.value)
+    assert "KUBEBUILDER_ASSETS" in str(told.value) and "--version" in str(told.value)
+
+
+def test_releases_are_cached_beside_each_other(cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(modules, "check", lambda version: None)
+    assert build.ensure() is True
+    assert build.ensure("v1.9.30") is True
+    assert build.ensure("v1.36.3") is True
+    assert build.ensure("v1.36.3") is False
+    assert steps(tmp_path)[-1] == "v1.36.3 controller-manager"
+    assert len(steps(tmp_path)) == len(debian.STEPS) + 2 * len(modules.STEPS)
+    assert build.cached() == ["v1.36.3", "v1.20.2", "v1.9.30"]
+    assert sorted(os.listdir(build.cache_dir("v1.36.3"))) == sorted(build.PROGRAMS)
+    assert leftovers() == []
+
+
+def test_which_release_is_asked_for(cache, monkeypatch):
+    monkeypatch.setattr(modules, "check", lambda version: None)
+    monkeypatch.setattr(modules, "newest", lambda prefix: prefix + ".99")
+    assert build.cached() == []
+    assert build.asked() == "v1.20.2"
+    assert build.asked("v1.36.3") == build.asked("1.36.3") == "v1.36.3"
+    assert build.asked("1.36") == "v1.36.99"
+    for version in ("v1.36.3", "v1.36.10", "v1.3.4"):
+        build.ensure(version)
+    assert build.asked("1.36") == "v1.36.10"
+    monkeypatch.setenv("SLIPWAY_KUBERNETES", "1.3")
+    assert build.asked() == "v1.3.4" and build.cache_dir().endswith("/v1.3.4")
+    assert build.asked("1.35.1") == "v1.35.1"
+    for wrong in ("1", "latest", "1.36.3-rc.1", "2.1.0", "1.36.3 "):
+        with pytest.raises(Problem, match="no release of Kubernetes"):
+            build.asked(wrong)
+
+
+def test_two_sources_of_programs_at_once_are_refused(cache, tmp_path, monkeypatch):
+    build.ensure()
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", build.cache_dir())
+    assert build.own_assets() == build.cache_dir()
+    with pytest.raises(Problem, match="1.36 is asked for"):
+        build.own_assets("1.36")
+    monkeypatch.setenv("SLIPWAY_KUBERNETES", "1.35")
+    with pytest.raises(Problem, match="1.35 is asked for"):
+        build.own_assets()
+
+
+def test_without_go_it_says_so(cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Problem, match="v1.36.3 is built with Go, and there is no go on the PATH"):
+        build.ensure("v1.36.3")
+    with pytest.raises(Problem, match="there is no go on the PATH"):
+        build.asked("1.36")
+    assert leftovers() == []
+
+
+def test_the_modules_of_a_release_are_those_its_own_file_names():
+    own = {
+        "Go": "1.26.0",
+        "Require": [
+            {"Path": "github.com/spf13/cobra", "Version": "v1.10.2"},
+            {"Path": "k8s.io/api", "Version": "v0.0.0"},
+            {"Path": "k8s.io/klog/v2", "Version": "v2.140.0"},
+            {"Path": "go.etcd.io/etcd/server/v3", "Version": "v3.6.8", "Indirect": True}],
+        "Replace": [
+            {"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
+            {"Old": {"Path": "example.test/a", "Version": "v1.0.0"},
+             "New": {"Path": "example.test/b", "Version": "v1.0.1"}}]}
+    assert modules.module_file(own, "v1.36.3").splitlines() == [
+        "module slipway/control-plane", "", "go 1.26.0", "",
+        "require k8s.io/kubernetes v1.36.3",
+        "require github.com/spf13/cobra v1.10.2",
+        "require k8s.io/api v0.36.3",
+        "require k8s.io/klog/v2 v2.140.0",
+        "require go.etcd.io/etcd/server/v3 v3.6.8",
+        "replace k8s.io/api => k8s.io/api v0.36.3",
+        "replace example.test/a v1.0.0 => example.test/b v1.0.1"]
+
+
+def test_a_users_projects_do_not_reach_into_the_build(monkeypatch):
+    monkeypatch.setenv("GOFLAGS", "-mod=vendor")
+    monkeypatch.setenv("GOWORK", "/home/somebody/go.work")
+    monkeypatch.setenv("CGO_CFLAGS", "-O0")
+    monkeypatch.setenv("GOOS", "plan9")
+    monkeypatch.setenv("GOPROXY", "https://mirror.test")
+    env = modules.go_environment("/work")
+    assert env["GOPROXY"] == "https://mirror.test"
+    assert env["GOWORK"] == "off" and "vendor" not in env["GOFLAGS"]
+    assert "CGO_CFLAGS" not in env and "GOOS" not in env
+    assert all(env[name].startswith("/work") for name in ("GOPATH", "GOMODCACHE", "GOCACHE"))
 
 
 def test_a_long_step_is_heard_of(cache, monkeypatch, capsys):

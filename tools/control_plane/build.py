@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the control plane: made once from Debian's packages, then taken from a cache.
+"""The programs of the control plane: made once, then taken from a cache.
 
-The recipe (bash) does the work, a step a call; this file keeps the rest in order: one build at a
-time, progress that can be seen, a folder to work in that is gone afterwards, a trial of the
-result, and a cache that holds either a whole tried set or nothing. The trial creates a custom
-resource on the new server, because that is what a wrong build fails at while all else works.
+Which release it is decides how: 1.20.2 from Debian's packages (debian), any other from its Go
+modules (modules). Their recipes do the work, a step a call; this file keeps the rest in order: one
+build at a time, progress that can be seen, a folder to work in that is gone afterwards, a trial of
+the result, and a cache that for each release holds either a whole tried set or nothing. The trial
+creates a custom resource on the new server, because that is what a wrong build fails at while all
+else works.
 """
 
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,23 +20,11 @@ import sys
 import tempfile
 import time
 
-from . import api, instance, sources
+from . import api, debian, instance, modules
 from .problem import Problem
 
-VERSION = "v1.20.2"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
-HERE = os.path.dirname(os.path.abspath(__file__))
-# 2.7 GB at most at once: the tree, Go and its cache of objects, the results.
-NEEDED_DISK = 4 * 10 ** 9
 QUIET_S = 30
-
-STEPS = (
-    ("fetch", "fetching source and packages"),
-    ("unpack", "unpacking"),
-    ("generate", "generating code"),
-    ("apiserver", "compiling kube-apiserver"),
-    ("controller-manager", "compiling kube-controller-manager"),
-)
 
 
 def cache_parent():
@@ -41,19 +32,52 @@ def cache_parent():
     return os.path.join(home, "slipway", "control-plane")
 
 
-def cache_dir():
-    return os.path.join(cache_parent(), VERSION)
+def cache_dir(version=None):
+    """Of the release that SLIPWAY_KUBERNETES names, unless told another; that need not be there."""
+    return os.path.join(cache_parent(), version or asked())
 
 
-def log_file():
-    return os.path.join(cache_parent(), VERSION + ".log")
+def log_file(version=None):
+    return cache_dir(version) + ".log"
 
 
-def own_assets():
+def is_cached(version=None):
+    return all(os.access(os.path.join(cache_dir(version), name), os.X_OK) for name in PROGRAMS)
+
+
+def cached():
+    """The releases in the cache, the newest first."""
+    with contextlib.suppress(FileNotFoundError):
+        found = [name for name in os.listdir(cache_parent())
+                 if re.fullmatch(r"v\d+\.\d+\.\d+", name) and is_cached(name)]
+        return sorted(found, key=lambda name: [int(part) for part in name[1:].split(".")],
+                      reverse=True)
+    return []
+
+
+def asked(text=None):
+    """"vX.Y.Z" of `text`, or of SLIPWAY_KUBERNETES, or Debian's. X.Y alone is the newest such in the
+    cache, or else the newest there is."""
+    text = text or os.environ.get("SLIPWAY_KUBERNETES") or debian.VERSION
+    found = re.fullmatch(r"v?(1\.\d+)(\.\d+)?", text)
+    if not found:
+        raise Problem('"%s" is no release of Kubernetes, such as 1.36.3 or 1.36' % text)
+    if found[2]:
+        return "v" + found[1] + found[2]
+    begin = "v" + found[1]
+    return next((name for name in cached() if name.startswith(begin + ".")), None) \
+        or modules.newest(begin)
+
+
+def own_assets(version=None):
     """The folder that KUBEBUILDER_ASSETS names, checked; None where it is not set."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     if not folder:
         return None
+    version = version or os.environ.get("SLIPWAY_KUBERNETES")
+    if version:
+        raise Problem("KUBEBUILDER_ASSETS=%s is set, and Kubernetes %s is asked for"
+                      % (folder, version), "unset the one you do not mean")
     missing = [name for name in PROGRAMS if not os.access(os.path.join(folder, name), os.X_OK)]
     if missing:
         raise Problem(
@@ -64,59 +88,49 @@ def own_assets():
     return os.path.realpath(folder)
 
 
-def is_cached():
-    return all(os.access(os.path.join(cache_dir(), name), os.X_OK) for name in PROGRAMS)
-
-
-def ensure(force=False):
+def ensure(version=None, force=False):
     """Builds unless the cache has it; True when something was built."""
-    if is_cached() and not force:
+    version = version or asked()
+    if is_cached(version) and not force:
         return False
     os.makedirs(cache_parent(), exist_ok=True)
     with open(os.path.join(cache_parent(), "lock"), "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("another build is running; waiting for it (its log: %s)" % log_file(),
+            print("another build is running; waiting for it (logs: %s)" % cache_parent(),
                   flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if is_cached():
+            if is_cached(version):
                 return False
-        _build()
+        _build(version, debian if version == debian.VERSION else modules)
     return True
 
 
-def _build():
-    _install_packages()
+def _build(version, how):
+    how.check(version)
     _remove_leftovers()
     free = shutil.disk_usage(cache_parent()).free
-    if free < NEEDED_DISK:
+    if free < how.NEEDED_DISK:
         raise Problem("%s has %.1f GB free; the build takes up to %.0f GB (and leaves 0.3)"
-                      % (cache_parent(), free / 1e9, NEEDED_DISK / 1e9),
+                      % (cache_parent(), free / 1e9, how.NEEDED_DISK / 1e9),
                       "make room, or set XDG_CACHE_HOME to a folder elsewhere")
     work = tempfile.mkdtemp(prefix="build.", dir=cache_parent())
     try:
-        _write_sources(work)
-        progress = Progress(len(STEPS) + 1, log_file())
-        for name, label in STEPS:
-            progress.run(label, [os.path.join(HERE, "recipe"), name],
-                         dict(os.environ, WORK=work, VERSION=VERSION))
+        how.prepare(work)
+        print("building Kubernetes %s once; %s; log: %s" % (version, how.TAKES, log_file(version)),
+              flush=True)
+        progress = Progress(len(how.STEPS) + 1, log_file(version))
+        for name, label in how.STEPS:
+            progress.run(label, how.command(name), dict(os.environ, WORK=work, VERSION=version))
         progress.call("trying it: a custom resource on the new server",
-                      lambda: _try(os.path.join(work, "out"), os.path.join(work, "trial")))
-        if os.path.lexists(cache_dir()):
-            os.rename(cache_dir(), os.path.join(work, "replaced"))
-        os.rename(os.path.join(work, "out"), cache_dir())
-        print("built in %s: %s" % (_clock(progress.elapsed_s()), cache_dir()), flush=True)
+                      lambda: _try(os.path.join(work, "out"), os.path.join(work, "trial"), version))
+        if os.path.lexists(cache_dir(version)):
+            os.rename(cache_dir(version), os.path.join(work, "replaced"))
+        os.rename(os.path.join(work, "out"), cache_dir(version))
+        print("built in %s: %s" % (_clock(progress.elapsed_s()), cache_dir(version)), flush=True)
     finally:
         _remove_tree(work)
-
-
-def _install_packages():
-    # It says what it installs, and asks for sudo's password where it needs one: not into a log.
-    tool = os.path.join(os.path.dirname(HERE), "packages")
-    if subprocess.run([tool, "control-plane"]).returncode != 0:
-        raise Problem("Debian packages that the build needs are missing",
-                      "install them by hand; %s --list control-plane names them" % tool)
 
 
 def _remove_leftovers():
@@ -132,25 +146,7 @@ def _remove_tree(path):
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_sources(work):
-    found = sources.find()
-    if not found:
-        raise Problem(
-            "no entry for the Debian archive (component main) in /etc/apt/sources.list or "
-            "/etc/apt/sources.list.d",
-            "the build needs Debian's source package kubernetes %s; on another system point "
-            "KUBEBUILDER_ASSETS at a folder with %s" % (VERSION[1:], ", ".join(PROGRAMS)))
-    uri, signed_by = found
-    os.makedirs(os.path.join(work, "apt"))
-    with open(os.path.join(work, "apt", "debian.sources"), "w") as file:
-        # This suite whatever the machine's: the recipe is for its version of kubernetes.
-        file.write("Types: deb deb-src\nURIs: %s\nSuites: bookworm bookworm-updates\n"
-                   "Components: main\n" % uri)
-        if signed_by:
-            file.write("Signed-By: %s\n" % signed_by)
-
-
-def _try(assets, folder):
+def _try(assets, folder, version):
     """A control plane from `assets`, a CRD and one object of it."""
     trial = instance.Instance(folder)
     try:
@@ -176,9 +172,9 @@ def _try(assets, folder):
         spec = client.get(path + "/one").get("spec")
         if spec != {"a": "b"}:
             raise Problem("the trial's custom resource came back as %r" % (spec,))
-        version = client.get("/version")["gitVersion"]
-        if version != VERSION:
-            raise Problem("the new server calls itself %s, not %s" % (version, VERSION))
+        says = client.get("/version")["gitVersion"]
+        if says != version:
+            raise Problem("the new server calls itself %s, not %s" % (says, version))
     except api.BROKEN + (api.ApiError,) as error:
         raise Problem("the new server failed the trial: %s" % error,
                       log=os.path.join(trial.log_dir, "kube-apiserver.log")) from None
@@ -213,8 +209,6 @@ class Progress:
         self._live = sys.stdout.isatty()
         with open(log, "w"):
             pass
-        print("building the control plane once; 3 to 6 minutes on two cores; log: %s" % log,
-              flush=True)
 
     def elapsed_s(self):
         return time.monotonic() - self._began

@@ -24,6 +24,9 @@ The cluster is slipway-sim, a simulated one in one small process; with --real it
 kube-apiserver and kube-controller-manager on 127.0.0.1, which are built once in about six minutes,
 and a helper plays the kubelets. No container runs in either. Everything is stopped and removed at
 the end, unless you --keep it.
+
+They are of Kubernetes 1.20.2; SLIPWAY_KUBERNETES=1.36 ./tools/run --real takes another release
+(tools/control-plane --help).
 """
 TRY_NEXT = """\
 The cluster and slipway go on until you press Ctrl-C. In another terminal:

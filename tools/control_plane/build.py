@@ -189,7 +189,8 @@ def _until_served(client, path):
             client.get(path)
             return
         except api.ApiError as error:
-            if error.status != 404 or time.monotonic() > deadline:
+            # 429 is what newer servers say while they make the storage of the new kind.
+            if error.status not in (404, 429) or time.monotonic() > deadline:
                 raise
         time.sleep(0.1)
 

@@ -356,7 +356,7 @@ class Instance:
             "--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10",
             "--profiling=false",
         ]
-        if self._version() < (1, 24):
+        if self._version("kube-controller-manager") < (1, 24):
             argv.append("--port=0")
         return argv + list(self.state["options"].get("controller-manager-arg") or [])
 
@@ -379,8 +379,8 @@ class Instance:
     def _asset(self, name):
         return os.path.join(self.state["options"]["assets"], name)
 
-    def _version(self):
-        out = subprocess.run([self._asset("kube-apiserver"), "--version"],
+    def _version(self, name):
+        out = subprocess.run([self._asset(name), "--version"],
                              capture_output=True, text=True).stdout
         found = re.search(r"v(\d+)\.(\d+)", out)
         return (int(found[1]), int(found[2])) if found else (1, 20)

@@ -2,7 +2,8 @@
 """The simulated API server's functions on documents (tools/sim) against the real server: the same objects, the same refusals.
 
 Each case goes to the real server and to the program sim_cases. What only the server can know (uid, times, versions) is not
-compared, nor what controllers add meanwhile.
+compared, nor what controllers add meanwhile. The simulated one is of one release (api.c), and defaults, columns and sentences
+differ from release to release: they are compared with a real server of the same.
 """
 
 import copy
@@ -16,7 +17,7 @@ import time
 
 import pytest
 
-from harness.cluster import api
+from harness.cluster import TOP, api
 from sim_documents import APPLIES, DEFAULTS, PATCHES, REFUSED, TABLES, WIDGET
 
 TYPES = {"merge": "application/merge-patch+json", "json": "application/json-patch+json",
@@ -97,6 +98,14 @@ def without_managers(found):
     found = without_own(found)
     del found["metadata"]["managedFields"]
     return without_token(found) if found["kind"] == "Pod" else found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_release(cluster):
+    imitated = re.search(r'git_version = "(v1\.\d+)\.', (TOP / "tools" / "sim" / "api.c").read_text())[1]
+    real = cluster.api.get("/version")["gitVersion"]
+    if not real.startswith(imitated + "."):
+        pytest.skip("slipway-sim imitates %s, this server is %s" % (imitated, real))
 
 
 @pytest.fixture(scope="session")

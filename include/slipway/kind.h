@@ -42,7 +42,8 @@ enum sw_bind_type {
     SW_BIND_LABELS,         /* struct sw_labels: object of strings, sorted by key */
     SW_BIND_CONDITIONS,     /* struct sw_conditions */
     SW_BIND_LIST,           /* struct sw_list: array of objects, each by the table .element */
-    SW_BIND_HASH,           /* struct sw_hash128: of the value's tokens, white space apart */
+    SW_BIND_HASH,           /* struct sw_hash128: of the value's tokens; without white space and
+                               without "creationTimestamp": null, which not every server writes */
     SW_BIND_RAW, /* struct sw_raw: the value's text as received, limited to .limit bytes (0: 64 KiB)
                   */
     SW_BIND_PRESENT, /* bool: the key is there and not null */

@@ -122,8 +122,10 @@ static void sight(struct member *member)
     struct member_memory *m = member->m;
     int64_t generation = d->meta.generation;
     bool is_first = !m->is_sighted || generation > m->generation + 1 || generation < m->generation;
-    bool has_template_changed =
-        m->is_sighted && !sw_hash128_equal(m->template_hash, d->template_hash);
+    /* With the same generation it is the API server that writes the same template otherwise: one
+     * of another release, which knows other defaults. */
+    bool has_template_changed = m->is_sighted && generation != m->generation &&
+                                !sw_hash128_equal(m->template_hash, d->template_hash);
 
     if (is_first || has_template_changed || m->is_paused != d->is_paused)
         m->changed_generation = generation;

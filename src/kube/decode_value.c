@@ -189,9 +189,36 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Tokens of a value that was checked, without what stands between them. */
+/* What servers before 1.34 write into every template, and later ones leave out: an upgrade of the
+ * API server makes no other template of it. */
+static const char unset_time[] = "\"creationTimestamp\":null";
+
+/* A value that was checked, without white space between its tokens. */
+static void hash_tight(struct sw_siphash *hash, const char *p, const char *end)
+{
+    size_t len = sizeof(unset_time) - 1;
+    const char *found;
+    while ((found = memmem(p, (size_t)(end - p), unset_time, len)) != NULL) {
+        const char *upto = found;
+        const char *rest = found + len;
+        if (found == p || found[-1] == '{') {
+            rest += *rest == ',';
+        } else if (found[-1] == ',') {
+            upto--;
+        } else {
+            upto = rest; /* the end of a longer key: its first quote is escaped */
+        }
+        sw_siphash_add(hash, p, (size_t)(upto - p));
+        p = rest;
+    }
+    sw_siphash_add(hash, p, (size_t)(end - p));
+}
+
+/* Tokens of a value that was checked, without what stands between them. No server sends such. */
 static void hash_spaced(struct sw_siphash *hash, const char *p, const char *end)
 {
+    char *tight = sw_malloc((size_t)(end - p));
+    size_t len = 0;
     while (p < end) {
         const char *token = p;
         while (p < end && !is_space(*p)) {
@@ -199,11 +226,14 @@ static void hash_spaced(struct sw_siphash *hash, const char *p, const char *end)
             bool is_string = *p++ == '"';
             p += is_string ? sw_span_string(p, (size_t)(end - p), &why) : 0;
         }
-        sw_siphash_add(hash, token, (size_t)(p - token));
+        memcpy(tight + len, token, (size_t)(p - token));
+        len += (size_t)(p - token);
         while (p < end && is_space(*p)) {
             p++;
         }
     }
+    hash_tight(hash, tight, tight + len);
+    sw_free(tight);
 }
 
 static bool read_hash(struct sw_run *run, struct sw_hash128 *ret_hash)
@@ -220,7 +250,7 @@ static bool read_hash(struct sw_run *run, struct sw_hash128 *ret_hash)
     if (run->scan->has_space) {
         hash_spaced(&hash, start, run->scan->at);
     } else {
-        sw_siphash_add(&hash, start, (size_t)(run->scan->at - start));
+        hash_tight(&hash, start, run->scan->at);
     }
     run->scan->has_space |= had_space;
     sw_siphash_done(&hash, &ret_hash->high, &ret_hash->low);

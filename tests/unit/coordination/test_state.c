@@ -293,6 +293,24 @@ TEST(an_exceeded_deadline_counts_without_the_time_of_its_condition)
     fixture_free(f);
 }
 
+/* Another release of the API server, which knows more defaults, shows what is stored otherwise. */
+TEST(a_failure_is_not_forgotten_when_the_api_server_is_upgraded)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", 5 * SECOND);
+    set_active(f, 0);
+    plan(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    refuse(f);
+    f->subjects[0].d.template_hash.low = 3;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    fixture_free(f);
+}
+
 TEST(one_put_aside_waits_again_with_another_template)
 {
     struct fixture *f = fixture_new();
@@ -596,6 +614,7 @@ int main(void)
         CASE("state", an_exceeded_deadline_speaks_of_the_template_that_was_there),
         CASE("state", an_exceeded_deadline_counts_without_the_time_of_its_condition),
         CASE("state", one_put_aside_waits_again_with_another_template),
+        CASE("state", a_failure_is_not_forgotten_when_the_api_server_is_upgraded),
         CASE("state", where_coordinations_differ_it_rests_paused),
         CASE("state", the_first_sight_of_a_group_is_one_remark),
         CASE("state", a_status_is_written_only_when_something_else_than_a_generation_differs),

@@ -117,21 +117,38 @@ static const char *text_at(const char *text, const char *end, const char *path)
     return text;
 }
 
-static size_t without_space(const char *from, size_t len, char *to)
+/* The tokens of a value, save members creationTimestamp that are null. Returns how many bytes. */
+static size_t tokens_of(const char *p, const char *end, char *to)
 {
-    size_t kept = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < len; i++) {
-        if (in_string && from[i] == '\\') {
-            to[kept++] = from[i++];
-        } else if (from[i] == '"') {
-            in_string = !in_string;
-        } else if (!in_string && strchr(" \t\r\n", from[i])) {
-            continue;
-        }
-        to[kept++] = from[i];
+    static const char unset[] = "\"creationTimestamp\"";
+    char *const from = to;
+    char close = *p == '{' ? '}' : ']';
+    if (*p != '{' && *p != '[') {
+        size_t len = (size_t)(pass_value(p, end) - p);
+        memcpy(to, p, len);
+        return len;
     }
-    return kept;
+    *to++ = *p;
+    for (p = pass_space(p + 1, end); *p != close; p = *p == ',' ? pass_space(p + 1, end) : p) {
+        char *const begin = to;
+        if (to[-1] != '{' && to[-1] != '[') {
+            *to++ = ',';
+        }
+        if (close == '}') {
+            size_t len = (size_t)(pass_string(p) - p);
+            bool is_unset = len == sizeof(unset) - 1 && memcmp(p, unset, len) == 0;
+            memcpy(to, p, len);
+            to[len] = ':';
+            p = pass_space(pass_space(p + len, end) + 1, end);
+            to = is_unset && *p == 'n' ? begin : to + len + 1;
+            to += to == begin ? 0 : tokens_of(p, end, to);
+        } else {
+            to += tokens_of(p, end, to);
+        }
+        p = pass_space(pass_value(p, end), end);
+    }
+    *to++ = close;
+    return (size_t)(to - from);
 }
 
 static struct sw_hash128 hash_of(const char *from, const char *end)
@@ -144,7 +161,7 @@ static struct sw_hash128 hash_of(const char *from, const char *end)
         abort();
     }
     sw_siphash_init(&state, NULL);
-    sw_siphash_add(&state, tokens, without_space(from, len, tokens));
+    sw_siphash_add(&state, tokens, tokens_of(from, end, tokens));
     sw_siphash_done(&state, &hash.high, &hash.low);
     free(tokens);
     return hash;

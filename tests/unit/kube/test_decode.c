@@ -202,6 +202,36 @@ TEST(hashes_the_template_whatever_else_changes)
     bench_done(&b);
 }
 
+static char *replaced(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    size_t head = (size_t)(at - text);
+    size_t len = strlen(text) - strlen(from) + strlen(to);
+    char *result = malloc(len + 1);
+    snprintf(result, len + 1, "%.*s%s%s", (int)head, text, to, at + strlen(from));
+    return result;
+}
+
+/* Kubernetes 1.33 writes creationTimestamp null into a template, 1.34 nothing. */
+TEST(hashes_a_template_the_same_after_an_upgrade_of_the_server)
+{
+    static const char old[] = "\"template\":{\"metadata\":{\"creationTimestamp\":null,";
+    static const char new[] = "\"template\":{\"metadata\":{";
+    struct bench b = bench_new(&sw_kind_deployment);
+    struct sw_deployment *before = deployment(&b, "deployment-applied.json");
+    struct document document = document_read("deployment-applied.json");
+    char *text = replaced(document.text, old, new);
+    struct sw_object *after = decode(&b, text, strlen(text));
+    assert_true(sw_hash128_equal(
+        before->template_hash, ((const struct sw_deployment *)(const void *)after)->template_hash));
+    sw_object_free(b.decoder, after);
+    sw_object_free(b.decoder, &before->meta);
+    free(text);
+    document_done(&document);
+    bench_done(&b);
+}
+
 TEST(takes_little_memory)
 {
     static const char *const names[] = {"deployment-applied.json", "deployment-helm.json"};
@@ -231,6 +261,45 @@ TEST(refuses_every_part_of_a_document)
 }
 
 /* ---- values ---- */
+
+static bool hashes_alike(struct bench *b, const char *one, const char *other)
+{
+    struct widget *x = widget(b, "", one, ""), *y = widget(b, "", other, "");
+    bool is_alike = sw_hash128_equal(x->hash, y->hash);
+    widget_free(b, x);
+    widget_free(b, y);
+    return is_alike;
+}
+
+#define UNSET "\"creationTimestamp\":null"
+
+TEST(hashes_no_time_that_is_not_set)
+{
+    static const char *const alike[][2] = {
+        {"\"template\":{" UNSET "}", "\"template\":{}"},
+        {"\"template\":{" UNSET ",\"a\":1}", "\"template\":{\"a\":1}"},
+        {"\"template\":{\"a\":1," UNSET "}", "\"template\":{\"a\":1}"},
+        {"\"template\":{\"a\":1," UNSET ",\"b\":2}", "\"template\":{\"a\":1,\"b\":2}"},
+        {"\"template\":{" UNSET "," UNSET "," UNSET ",\"a\":{" UNSET "}}",
+         "\"template\":{\"a\":{}}"},
+        {"\"template\":{\"a\":1," UNSET "," UNSET "}", "\"template\":{\"a\":1}"},
+        {"\"template\":{ \"a\": 1 , \"creationTimestamp\" : null }", "\"template\":{\"a\":1}"},
+    };
+    static const char *const different[][2] = {
+        {"\"template\":{\"creationTimestamp\":1}", "\"template\":{}"},
+        {"\"template\":{\"creationTimestamp\":\"\"}", "\"template\":{}"},
+        {"\"template\":{\"x\\" UNSET "}", "\"template\":{}"},
+        {"\"template\":{\"x\\" UNSET "}", "\"template\":{\"x\\\"creationTimestamp\":1}"},
+        {"\"template\":{\"a\":\"{\\\"creationTimestamp\\\":null}\"}",
+         "\"template\":{\"a\":\"{}\"}"},
+    };
+    struct bench b = bench_new(&widget_kind);
+    for (size_t i = 0; i < SW_ARRAY_SIZE(alike); i++)
+        assert_true(hashes_alike(&b, alike[i][0], alike[i][1]));
+    for (size_t i = 0; i < SW_ARRAY_SIZE(different); i++)
+        assert_false(hashes_alike(&b, different[i][0], different[i][1]));
+    bench_done(&b);
+}
 
 TEST(hashes_tokens_and_not_white_space)
 {
@@ -539,8 +608,10 @@ int main(void)
         CASE("deployment", views_what_is_absent_by_its_default),
         CASE("deployment", views_an_owned_deployment_that_is_going),
         CASE("deployment", hashes_the_template_whatever_else_changes),
+        CASE("deployment", hashes_a_template_the_same_after_an_upgrade_of_the_server),
         CASE("deployment", takes_little_memory),
         CASE("deployment", refuses_every_part_of_a_document),
+        CASE("decoder", hashes_no_time_that_is_not_set),
         CASE("decoder", hashes_tokens_and_not_white_space),
         CASE("decoder", lets_the_last_of_equal_keys_count),
         CASE("decoder", reads_keys_written_with_escapes),

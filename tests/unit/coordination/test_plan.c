@@ -1093,6 +1093,190 @@ TEST(half_a_character_of_an_answer_is_not_shown)
     fixture_free(f);
 }
 
+/* That the coordination says so, as a Warning with the reason and with what the API server said. */
+static void refuse(struct fixture *f, const char *name, const char *reason)
+{
+    const struct coord_answer what = {SW_REFUSED, "Forbidden", "not allowed", ""};
+    const struct coord_remark *said = coord_answered(f->memory, must(f, name), &what, f->arena);
+    char message[32];
+
+    assert_remarks(said, reason);
+    assert_true(said->is_of_coordination);
+    assert_string_equal(said->name, "a");
+    assert_int_equal(said->type, SW_WARNING);
+    snprintf(message, sizeof message, "%s: not allowed", name);
+    assert_string_equal(said->message, message);
+}
+
+/* d0 is chosen, and that is recorded. */
+static void record_d0(struct fixture *f)
+{
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d0");
+    set_active(f, 0);
+    f->c.turn = 1;
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    plan(f);
+}
+
+static void pass_back_off(struct fixture *f)
+{
+    assert_true(f->result.look_again_ms <= 60000);
+    f->snapshot.now_ms += f->result.look_again_ms;
+    plan(f);
+}
+
+TEST(a_refused_pause_is_said_as_pause_failed)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    f->subjects[0].d.is_paused = false;
+    strip(&f->subjects[0], SW_HELD_BY);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    refuse(f, "d0", "PauseFailed");
+    fixture_free(f);
+}
+
+TEST(a_refused_take_back_is_said_as_pause_failed)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    answer(f, must(f, "a"), SW_CONFLICT, "");
+    f->c.meta.resource_version = "10";
+    finish(f, 0);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    refuse(f, "d0", "PauseFailed");
+    fixture_free(f);
+}
+
+TEST(a_refused_end_of_a_hold_is_said_as_unpause_failed)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.at_rest = "Running";
+    rest(f, 0);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FREE);
+    refuse(f, "d0", "UnpauseFailed");
+    fixture_free(f);
+}
+
+TEST(a_refused_release_is_said_as_unpause_failed)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    record_d0(f);
+    assert_hold(f, "d0", SW_HOLD_RELEASE);
+    refuse(f, "d0", "UnpauseFailed");
+    fixture_free(f);
+}
+
+TEST(a_refused_release_of_one_that_rolls_already_is_said_as_activation_failed)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    record_d0(f);
+    assert_hold(f, "d0", SW_HOLD_RELEASE);
+    refuse(f, "d0", "ActivationFailed");
+    fixture_free(f);
+}
+
+TEST(a_refused_status_is_said_as_status_update_failed)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    plan(f);
+    assert_record(f, "n/d0");
+    refuse(f, "a", "StatusUpdateFailed");
+    fixture_free(f);
+}
+
+TEST(a_lost_answer_to_a_status_is_said_when_it_happens_twice_in_a_row)
+{
+    const struct coord_answer lost = {SW_UNKNOWN, "", "", ""}, read = {SW_OK, "", "", "9"};
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    plan(f);
+    assert_null(coord_answered(f->memory, must(f, "a"), &lost, f->arena));
+    plan(f);
+    pass_back_off(f);
+    assert_int_equal(must(f, "a")->type, COORD_GET_COORDINATION);
+    coord_answered(f->memory, must(f, "a"), &read, f->arena);
+    plan(f);
+    assert_record(f, "n/d0");
+    assert_remarks(coord_answered(f->memory, must(f, "a"), &lost, f->arena), "StatusUpdateFailed");
+    fixture_free(f);
+}
+
+/* The status beside a step of the chain, or after it. */
+static void take_status(struct fixture *f, const char *version)
+{
+    answer(f, must(f, "a"), SW_OK, version);
+    f->c.meta.resource_version = version;
+}
+
+TEST(an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    record_d0(f);
+    take_status(f, "11");
+    refuse(f, "d0", "UnpauseFailed");
+    plan(f);
+    assert_condition(f, "Ready", "False", "Error");
+    assert_condition(f, "Progressing", "False", "Error");
+    assert_condition(f, "Degraded", "True", "Error");
+    for (uint32_t i = 0; i < 3; i++)
+        assert_string_equal(status_of(f)->conditions[i].message, "d0: not allowed");
+    assert_null(action_on(f, "d0"));
+    take_status(f, "12");
+    pass_back_off(f);
+    assert_record(f, "n/d0");
+    assert_condition(f, "Ready", "False", "Error");
+    take_status(f, "13");
+    f->c.turn = 2;
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_RELEASE);
+    take_status(f, "14");
+    const struct coord_action *release = must(f, "d0");
+    roll(f, 0);
+    answer(f, release, SW_OK, f->subjects[0].version);
+    plan(f);
+    assert_condition(f, "Ready", "False", "DeploymentsInProgress");
+    assert_condition(f, "Progressing", "True", "DeploymentRollingOut");
+    assert_condition(f, "Degraded", "False", "NoErrors");
+    fixture_free(f);
+}
+
+TEST(a_group_in_which_somebody_rolls_is_progressing)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    plan(f);
+    assert_condition(f, "Ready", "False", "DeploymentsInProgress");
+    assert_condition(f, "Progressing", "True", "DeploymentRollingOut");
+    const struct sw_conditions list = {status_of(f)->conditions, status_of(f)->condition_count};
+    assert_string_equal(sw_condition_get(&list, "Progressing")->message,
+                        "n/d0 is rolling out, 1 waiting");
+    fixture_free(f);
+}
+
 TEST(a_time_that_somebody_has_written_is_read_in_whole_seconds)
 {
     const struct coord_entry entries[] = {
@@ -1317,6 +1501,15 @@ int main(void)
         CASE("plan", a_recorded_name_that_no_object_can_have_is_dropped),
         CASE("plan", a_turn_that_somebody_has_written_is_counted_on_from_anywhere),
         CASE("plan", a_rollout_does_not_begin_in_the_year_10000),
+        CASE("plan", a_refused_pause_is_said_as_pause_failed),
+        CASE("plan", a_refused_take_back_is_said_as_pause_failed),
+        CASE("plan", a_refused_end_of_a_hold_is_said_as_unpause_failed),
+        CASE("plan", a_refused_release_is_said_as_unpause_failed),
+        CASE("plan", a_refused_release_of_one_that_rolls_already_is_said_as_activation_failed),
+        CASE("plan", a_refused_status_is_said_as_status_update_failed),
+        CASE("plan", a_lost_answer_to_a_status_is_said_when_it_happens_twice_in_a_row),
+        CASE("plan", an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds),
+        CASE("plan", a_group_in_which_somebody_rolls_is_progressing),
     };
 
     return RUN(tests);

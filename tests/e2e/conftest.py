@@ -9,6 +9,7 @@ import pathlib
 
 import pytest
 
+from harness import promise
 from harness.cluster import KINDS, TOP
 from harness.scene import Scene
 from harness.shared import locked, new_namespace_name, stop_at_the_end
@@ -35,6 +36,13 @@ def own_cluster():
     """One whose parts the scenario may stop, and whose kinds it may remove: scenarios that do so take turns with it."""
     with locked(OWN):
         yield CLUSTER.start(OWN, *OWN_OPTIONS)
+
+
+@pytest.fixture(autouse=True)
+def no_alarm_of_others():
+    """A test of the harness that fails may leave a scene open."""
+    yield
+    promise.forget_all()
 
 
 @pytest.fixture

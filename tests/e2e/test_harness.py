@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from harness import observer as look
+from harness.promise import BrokenPromise, promised
 from harness.scene import DEPLOYMENT_PATH, Scene
-from harness.wait import until
+from harness.wait import stays, until
 
 
 def test_the_observer_sees_two_roll_at_once_and_only_then(scene):
@@ -27,6 +28,7 @@ def test_the_observer_sees_two_roll_at_once_and_only_then(scene):
     scene.until_runs("a", "b")
     scene.observer.check()
     assert scene.observer.turns() == ["a", "b", "a", "b"]
+    scene.disarm()
     scene.update("a", "b", version="3")
     scene.until_runs("a", "b", version="3")
     scene.observer.judge_now()
@@ -49,8 +51,14 @@ def test_the_observer_excuses_until_they_rest(scene):
     scene.observer.check()
     scene.update("b", "c")
     scene.until_runs("b", "c")
-    until(lambda: scene.observer.violations, "it is excused no longer, and that is said without being asked for")
+    with pytest.raises(BrokenPromise, match="PROMISE BROKEN: .*roll at once"):
+        until(lambda: False, "it is excused no longer, and whoever waits is told")
+    with pytest.raises(BrokenPromise, match="PROMISE BROKEN: .*roll at once"):
+        stays(lambda: True, "whatever is waited for", 30)
+    with pytest.raises(BrokenPromise, match="PROMISE BROKEN: .*roll at once"):
+        scene.observer.check()
     scene.observer.violations.clear()
+    until(lambda: True, "nothing is broken any more")
 
 
 def test_the_observer_finds_who_stays_held_by_nobody(scene):
@@ -64,10 +72,16 @@ def test_the_observer_finds_who_stays_held_by_nobody(scene):
     until(lambda: scene.observer.forsaken() == ["c"], "paused by slipway, and nothing says why")
 
 
+def test_a_promise_is_kept_or_broken():
+    promised(True, "not said")
+    with pytest.raises(BrokenPromise, match="^PROMISE BROKEN: one of them$"):
+        promised(False, lambda: "one of them")
+
+
 class Culprit:
     """Stands where a slipway would, and does something that slipway must never do: a script with kubectl."""
 
-    is_running = True
+    is_running = is_in_charge = True
 
     def __init__(self, scene, script):
         self._scene, self._script = scene, script
@@ -101,6 +115,7 @@ def group_without_slipway(cluster, namespace_name, tmp_path):
 
 def test_a_scene_fails_where_two_of_a_group_are_unpaused_at_once(cluster, namespace_name, tmp_path):
     scene = group_without_slipway(cluster, namespace_name, tmp_path)
+    scene.disarm()
     scene.update("a", "b")
     Culprit(scene, "kubectl patch deployment a b -n $NAMESPACE --type=merge -p '%s'" % LET_GO).act()
     scene.until_runs("a", "b")
@@ -113,9 +128,27 @@ def test_a_scene_fails_where_one_stays_paused_and_nobody_holds_it(cluster, names
     # It frees the one, forgets the other, and takes the coordination away.
     Culprit(scene, "kubectl patch deployment a -n $NAMESPACE --type=merge -p '%s';"
                    "kubectl delete deploymentcoordination web -n $NAMESPACE" % LET_GO).act()
-    with pytest.raises(AssertionError, match="nobody holds, and yet is paused by us: b: paused True") as told:
+    with pytest.raises(AssertionError, match="PROMISE BROKEN: nobody holds, and yet is paused by us: b: paused True") as told:
         scene.close(patience_s=1)
     assert "a: paused" not in str(told.value)
+
+
+def test_whoever_waits_is_told_that_one_stays_paused_while_a_slipway_leads(cluster, namespace_name, tmp_path):
+    scene = group_without_slipway(cluster, namespace_name, tmp_path)
+    scene.observer.forsaken_s = 1
+    culprit = Culprit(scene, "kubectl delete deploymentcoordination web -n $NAMESPACE")
+    for process in scene.processes:
+        process.is_in_charge = False
+    culprit.act()
+    until(lambda: scene.observer.forsaken() == ["a", "b"], "they are forsaken")
+    stays(lambda: True, "nobody leads, so nobody can see to it", 3)
+    culprit.is_in_charge = True
+    with pytest.raises(BrokenPromise, match="PROMISE BROKEN: .* nobody holds, and yet is paused by us for 1 s, while a slipway leads: [ab]: paused True"):
+        until(lambda: False, "the alarm is heard")
+    for process in scene.processes:
+        process.stop()
+    with pytest.raises(AssertionError, match="PROMISE BROKEN: .* while a slipway leads"):
+        scene.close(patience_s=1)
 
 
 def test_a_scene_without_a_culprit_does_not_fail(cluster, namespace_name, tmp_path):

@@ -5,6 +5,8 @@ import itertools
 import time
 
 from harness import observer as look
+from harness.promise import promised
+from harness.scene import time_of
 from harness.wait import stays, until, until_quiet
 
 
@@ -70,11 +72,11 @@ def test_at_rest_all_are_held_and_unpaused_in_their_turn_only(scene):
         time.sleep(2)
     assert "True" in seen, "Progressing is True within 30 s for who polls every 2 s"
 
-    def one_at_most():
+    def both_run():
         unpaused = [name for name, d in scene.observer.deployments().items() if not look.is_paused(d)]
-        return len(unpaused) <= 1
-    stays(one_at_most, "at most one is unpaused", 8)
-    scene.until_runs("a", "b", timeout_s=90)
+        promised(len(unpaused) <= 1, "at most one is unpaused: %s" % unpaused)
+        return scene.runs("a", "2") and scene.runs("b", "2")
+    until(both_run, "a and b run", 90)
     scene.until_ready(timeout_s=60)
     first, second = scene.observer.turns()[-2:]
     assert scene.gap(first, second) >= 10, "the wait of 10 s"
@@ -147,11 +149,31 @@ def test_a_first_rollout_has_its_turn(scene):
 
 def test_recreate_with_a_grace_period_keeps_its_turn_through_the_gap(scene):
     scene.slipway()
-    scene.group("a", "b", replicas=2, strategy={"type": "Recreate"})
+    scene.group("a", "b", replicas=2, strategy={"type": "Recreate"}, grace_s=3)
     scene.cluster.pods_take(scene.namespace, start="1s", stop="3s")
+    scene.observer.catch_up("pods")
+    old = {name: [pod for pod in scene.observer.pods() if pod.startswith(name + "-")] for name in "ab"}
+    assert len(old["a"]) == len(old["b"]) == 2
     scene.update("a", "b")
-    scene.until_runs("a", "b", timeout_s=90)
+    scene.until_runs("a", "b")
     scene.until_ready()
+    scene.observer.catch_up(*scene.observer.KINDS)
+    for name in "ab":
+        made = scene.newest_replicaset(name)
+        for pod in old[name]:
+            ending = scene.observer.ending("pods", pod)
+            assert ending["deletionGracePeriodSeconds"] == 3
+            # deletionTimestamp is the end of the grace; a gap of less than 3 s would lie before it.
+            assert time_of(made["metadata"]["creationTimestamp"]) >= time_of(ending["deletionTimestamp"])
+            assert scene.observer.gone("pods", pod) < scene.observer.born("replicasets", made["metadata"]["name"])
+    # The other one began with the end of its old Pods: when the first had new Pods and was complete, not in its gap.
+    first, second = scene.observer.turns()[-2:]
+    begins = [scene.observer.ending("pods", pod) for pod in old[second]]
+    for what in [scene.observer.gone("pods", pod) for pod in old[first]] + [
+            scene.observer.born("replicasets", scene.newest_replicaset(first)["metadata"]["name"])]:
+        promised(all(what < int(begin["resourceVersion"]) for begin in begins), "%s stopped its Pods in the gap of %s" % (second, first))
+    complete = time_of(scene.observer.completions[first])
+    promised(all(time_of(begin["deletionTimestamp"]) - 3 >= complete for begin in begins), "%s began before %s was complete" % (second, first))
 
 
 def test_the_tail_of_an_update_with_max_unavailable_is_still_a_turn(scene):

@@ -16,13 +16,16 @@ import time
 
 from .cluster import api
 from .judge import HELD_BY, REVISION, Completions, Judge, annotation, condition, describe, is_complete, is_observed, is_paused, is_rolling, number, owner, selects, want
-from .wait import until
+from .promise import BROKEN, BrokenPromise
+from .wait import PATIENCE, until
 
 LATE_S = 10.0  # how long the judge waits for the other streams where nobody asks
+FORSAKEN_S = 60.0 * PATIENCE  # what slipway waits for, a kind that is missing in two lists 30 s apart, is shorter
 
 
 class Observer:
-    """Call check() at the end, and at any time; violations are also printed when they happen."""
+    """Call check() at the end, and at any time; violations are also printed when they happen. `is_led` says whether a slipway
+    leads now: while none does, nobody can see to those that are forsaken."""
 
     KINDS = {
         "deployments": "/apis/apps/v1/namespaces/%s/deployments",
@@ -32,7 +35,7 @@ class Observer:
     }
     JUDGED = ("deployments", "replicasets", "coordinations")
 
-    def __init__(self, cluster, namespace):
+    def __init__(self, cluster, namespace, is_led=lambda: False):
         self._api, self._namespace = cluster.api, namespace
         self._lock = threading.RLock()
         self._stop = threading.Event()
@@ -40,8 +43,12 @@ class Observer:
         self._judge = Judge()
         self._waiting, self._number = [], itertools.count()  # a heap of (version, number, seconds, kind, type, object)
         self._gone = {kind: {} for kind in self.KINDS}  # name: the version in which it was deleted
+        self._born = {kind: {} for kind in self.KINDS}  # name: the first version that was seen
+        self._ending = {kind: {} for kind in self.KINDS}  # name: its metadata when it was told to end
         self._completions = Completions()
         self._state = {}  # name: "rolls" | "rests"
+        self._is_led = is_led
+        self.forsaken_s = FORSAKEN_S
         self.violations = self._judge.violations
         self.completions = {}  # name of a Deployment: when its newest rollout was complete, as its controller has it
         self.history = []  # (seconds, name, "rolls" | "rests") of Deployments, when that changed
@@ -50,6 +57,7 @@ class Observer:
         self._listed = {kind: threading.Event() for kind in self.KINDS}
         self._threads = [threading.Thread(target=self._guarded, args=(self._follow, kind), daemon=True) for kind in self.KINDS]
         self._threads.append(threading.Thread(target=self._guarded, args=(self._judge_late,), daemon=True))
+        self._threads.append(threading.Thread(target=self._guarded, args=(self._look_for_forsaken,), daemon=True))
         for thread in self._threads:
             thread.start()
         for kind, event in self._listed.items():
@@ -87,13 +95,14 @@ class Observer:
     def _take_list(self, kind, found):
         items = {item["metadata"]["name"]: item for item in found.get("items") or []}
         version = found["metadata"]["resourceVersion"]
-        for name, item in items.items():
-            before = self._seen[kind].get(name)
-            if not before or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
-                self._take(kind, "MODIFIED", item)
-        for name, item in list(self._seen[kind].items()):
-            if name not in items:
-                self._take(kind, "DELETED", dict(item, metadata=dict(item["metadata"], resourceVersion=version)))
+        with self._lock:  # of one moment: nobody sees half of it
+            for name, item in items.items():
+                before = self._seen[kind].get(name)
+                if not before or before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+                    self._take(kind, "MODIFIED", item)
+            for name, item in list(self._seen[kind].items()):
+                if name not in items:
+                    self._take(kind, "DELETED", dict(item, metadata=dict(item["metadata"], resourceVersion=version)))
 
     def _take(self, kind, what, item):
         name, now = item["metadata"]["name"], time.monotonic() - self._begin
@@ -103,6 +112,9 @@ class Observer:
                 self._gone[kind][name] = int(item["metadata"]["resourceVersion"])
             else:
                 self._seen[kind][name] = item
+                self._born[kind].setdefault(name, int(item["metadata"]["resourceVersion"]))
+            if item["metadata"].get("deletionTimestamp"):
+                self._ending[kind].setdefault(name, item["metadata"])
             if kind in ("deployments", "coordinations"):
                 self.versions[name] = self.versions.get(name, 0) + 1
             if kind == "deployments":
@@ -165,14 +177,36 @@ class Observer:
         until(is_passed, "the observer has seen %s %s" % (kind, there), 30, 0.01)
         return moment
 
+    def _look_for_forsaken(self):
+        """All the while, and not only at the end."""
+        since = {}  # name: when it was first seen to be so
+        while not self._stop.wait(min(1.0, self.forsaken_s / 4)):
+            names = self.forsaken()
+            now = time.monotonic()
+            if not names or not self._is_led():
+                since.clear()
+                continue
+            since = {name: since.get(name, now) for name in names}
+            for name in [name for name, begun in since.items() if now - begun > self.forsaken_s]:
+                self._forsakes(name, now)
+                since[name] = now
+
+    def _forsakes(self, name, now):
+        text = "%.3f s: nobody holds, and yet is paused by us for %g s, while a slipway leads: %s" % (
+            now - self._begin, self.forsaken_s, self.describe(name))
+        print("OBSERVER: " + text, flush=True)
+        with self._lock:
+            self.violations.append(text)
+
     def describe(self, name):
         return describe(name, self.get("deployments", name))
 
     # ---- for scenarios ----
 
-    def catch_up(self):
-        """Waits until the Deployments have been seen as they are now."""
-        self._pass("deployments")
+    def catch_up(self, *kinds):
+        """Waits until the Deployments, or those kinds, have been seen as they are now."""
+        for kind in kinds or ("deployments",):
+            self._pass(kind)
 
     def excuse(self, *names):
         """These may roll beside others with their next change of spec, until they rest: the exceptions that the documentation
@@ -201,6 +235,21 @@ class Observer:
     def replicasets(self):
         with self._lock:
             return dict(self._seen["replicasets"])
+
+    def born(self, kind, name):
+        """The version in which it was seen first: etcd's revision, which says what was stored before what."""
+        with self._lock:
+            return self._born[kind][name]
+
+    def ending(self, kind, name):
+        """Its metadata when it was told to end."""
+        with self._lock:
+            return self._ending[kind][name]
+
+    def gone(self, kind, name):
+        """That in which it was deleted."""
+        with self._lock:
+            return self._gone[kind][name]
 
     def turns(self):
         """The names in the order in which they began to roll."""
@@ -237,11 +286,13 @@ class Observer:
 
     def check(self):
         self.judge_now()
-        assert not self.violations, self.broken_promises()
+        if self.violations:
+            raise BrokenPromise(self.broken_promises())
 
     def broken_promises(self):
-        """A text that ./tools/test knows: a scenario that fails with it is not tried again."""
-        return "\n".join("PROMISE BROKEN: " + text for text in self.violations)
+        """A text that ./tools/test knows, or an empty one: an alarm of the running scenario."""
+        with self._lock:
+            return "\n".join(BROKEN + text for text in self.violations)
 
     def stop(self):
         """Judges what has happened; afterwards nothing is read any more."""

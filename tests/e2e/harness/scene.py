@@ -5,6 +5,7 @@ import datetime
 import json
 
 from . import observer as look
+from . import promise
 from .cluster import SERVICE_ACCOUNT, api
 from .fault_proxy import FaultProxy
 from .observer import Observer
@@ -17,8 +18,9 @@ DEPLOYMENT_PATH = "/apis/apps/v1/namespaces/%s/deployments"
 
 
 def deployment(name, replicas=2, labels=None, version="1", strategy=None, pod_annotations=None, annotations=None, paused=None,
-               deadline_s=None, min_ready_s=None):
-    """A manifest. `version` is in the Pod template: another one is another template."""
+               deadline_s=None, min_ready_s=None, grace_s=1):
+    """A manifest. `version` is in the Pod template: another one is another template. `grace_s` is the longest that its Pods may
+    take to stop, whatever pods_take() says."""
     labels = dict({"app": "web"}, **(labels or {}))
     spec = {
         "replicas": replicas,
@@ -26,7 +28,7 @@ def deployment(name, replicas=2, labels=None, version="1", strategy=None, pod_an
         "strategy": strategy or {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         "template": {
             "metadata": {"labels": {"name": name, "app": labels["app"]}, "annotations": dict({"version": version}, **(pod_annotations or {}))},
-            "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "app:" + version}]},
+            "spec": {"terminationGracePeriodSeconds": grace_s, "containers": [{"name": "main", "image": "app:" + version}]},
         },
     }
     if paused is not None:
@@ -54,7 +56,12 @@ class Scene:
         self.processes, self.proxies = [], []
         cluster.apply({"apiVersion": "v1", "kind": "Namespace",
                        "metadata": {"name": namespace, "labels": {"slipway.test/namespace": namespace}}})
-        self.observer = Observer(cluster, namespace)
+        self.observer = Observer(cluster, namespace, lambda: any(process.is_in_charge for process in list(self.processes)))
+        promise.watch(self.observer.broken_promises)
+
+    def disarm(self):
+        """From now on nobody who waits fails because a promise is broken: close() does."""
+        promise.unwatch(self.observer.broken_promises)
 
     # ---- slipway ----
 
@@ -248,10 +255,12 @@ class Scene:
         what Kubernetes has written down, in whole seconds and never less than there were."""
         self.observer.catch_up()
         complete = self.observer.completions[first]
+        return time_of(self.newest_replicaset(second)["metadata"]["creationTimestamp"]) - time_of(complete)
+
+    def newest_replicaset(self, name):
         made = [replicaset for replicaset in self.api.get("/apis/apps/v1/namespaces/%s/replicasets" % self.namespace)["items"]
-                if look.owner(replicaset)[1] == second]
-        newest = max(made, key=revision_of)
-        return time_of(newest["metadata"]["creationTimestamp"]) - time_of(complete)
+                if look.owner(replicaset)[1] == name]
+        return max(made, key=revision_of)
 
     def group(self, *names, coordination="web", **options):
         """Deployments under one coordination, all at version 1 and at rest."""
@@ -278,11 +287,12 @@ class Scene:
     def until_nothing_forsaken(self, timeout_s):
         """Whoever is still paused by us is held by somebody; where no slipway runs, nobody can see to it."""
         until(lambda: not self.observer.forsaken() or not any(process.is_running for process in self.processes),
-              lambda: "nobody holds, and yet is paused by us: " + "; ".join(map(self.observer.describe, self.observer.forsaken())), timeout_s)
+              lambda: promise.BROKEN + "nobody holds, and yet is paused by us: " + "; ".join(map(self.observer.describe, self.observer.forsaken())), timeout_s)
 
     def close(self, patience_s=60):
         """Stops everything; fails if the observer, a log or an exit status says so, or if somebody is forsaken for so long."""
         problems = []
+        self.disarm()
         for proxy in self.proxies:
             proxy.calm()
         try:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for something to become true. Nothing sleeps for a set time and hopes."""
+"""Waiting for something to become true. Nothing sleeps for a set time and hopes; and nobody waits on when a promise is broken."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from . import promise
 
 # Limits are what an idle machine may need; one that is busy with something else gets more. Waiting ends when it is over.
 PATIENCE = 3
@@ -19,6 +20,7 @@ def until(condition, what, timeout_s=30.0, every_s=0.05):
     timeout_s *= PATIENCE
     end = time.monotonic() + timeout_s
     while True:
+        promise.check()
         value = condition()
         if value:
             return value
@@ -31,6 +33,7 @@ def stays(condition, what, for_s, every_s=0.05):
     """The opposite: fails as soon as `condition` is not true, within so many seconds."""
     end = time.monotonic() + for_s
     while time.monotonic() < end:
+        promise.check()
         assert condition(), "did not stay so: %s" % (what() if callable(what) else what)
         time.sleep(every_s)
 

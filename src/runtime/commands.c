@@ -162,6 +162,7 @@ int sw_command_release_all(const struct sw_settings *settings, bool is_dry_run)
     sw_defer_init(&r.close, r.loop, close_release);
     if (begin_release(&r, settings, is_dry_run, &error)) {
         fprintf(stderr, "slipway: %s\n", error.text);
+        r.exit_status = sw_exit_status_of(error.code);
         close_release(&r.close);
     }
     sw_loop_run(r.loop);

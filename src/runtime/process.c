@@ -422,6 +422,11 @@ static void end(struct process *p)
     }
 }
 
+int sw_exit_status_of(int code)
+{
+    return code == SW_E_SYNTAX || code == SW_E_CONFIG ? SW_EXIT_USAGE : SW_EXIT_FAILED;
+}
+
 int sw_process_run(const struct sw_settings *settings)
 {
     struct process p = {.settings = settings};
@@ -448,7 +453,7 @@ int sw_process_run(const struct sw_settings *settings)
     add_checks(&p);
     if (start(&p, &error)) {
         sw_log_error(&p.log, "cannot start", SW_STR("why", error.text));
-        p.exit_status = SW_EXIT_FAILED;
+        p.exit_status = sw_exit_status_of(error.code);
         close_all(&p);
     }
     sw_loop_run(p.loop);

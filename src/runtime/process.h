@@ -12,8 +12,12 @@ struct sw_settings;
 enum {
     SW_EXIT_OK = 0,
     SW_EXIT_FAILED = 1,
-    SW_EXIT_USAGE = 2, /* the command line or a configuration file is wrong */
+    SW_EXIT_USAGE = 2, /* the command line, a configuration file or the kubeconfig is wrong */
 };
+
+/* Of what could not start because of `code`: SW_EXIT_USAGE where a file would have to be another
+ * one, SW_EXIT_FAILED where the same may work later. */
+int sw_exit_status_of(int code);
 
 /*
  * Runs until SIGTERM or SIGINT, and returns the exit status. Stopping: readiness fails; reviews are

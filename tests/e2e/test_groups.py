@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import subprocess
 
 from harness.promise import promised
-from harness.scene import COORDINATION_PATH
+from harness.scene import COORDINATION_PATH, time_of
 from harness.slipway import BUILD
-from harness.wait import stays, until
+from harness.wait import until, until_quiet
 
 
 def nothing_of_ours(scene, name):
@@ -141,6 +142,35 @@ def test_taking_over_from_the_reference(scene):
     scene.until_ready()
 
 
+def release_all(scene, slipway):
+    run = subprocess.run([str(BUILD / "slipway"), "release-all", "--kubeconfig", str(slipway.folder / "kubeconfig"), "--namespace", scene.namespace],
+                         text=True, capture_output=True, timeout=60, env=os.environ)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_release_all_frees_everything_where_the_chart_is_removed_and_the_coordination_stays(scene):
+    slipway = scene.slipway()
+    scene.group("a", "b", "c", replicas=1)
+    scene.create("mine", replicas=1, paused=True)
+    until(lambda: "paused" in scene.state_of("mine").get("message", ""), "the pause of a person is seen")
+    scene.roll_and_stall("a", "b")
+    slipway.stop()
+    scene.no_webhook()
+    assert scene.is_held("b") and scene.annotation("a", "released-by")
+    scene.observer.excuse_all()
+    said = release_all(scene, slipway)
+    assert " 0 failed" in said, said
+    assert [line.split()[1] for line in said.splitlines() if line.startswith(scene.namespace)] == ["a", "b", "c", "mine"], said
+    assert all(nothing_of_ours(scene, name) for name in "abc")
+    assert scene.is_paused("mine") and not scene.annotation("mine", "held-by"), "a person's pause is left alone"
+    scene.let_pods_go()
+    scene.until_runs("a", "b")
+    assert scene.coordination()["spec"]["labelSelector"] == {"matchLabels": {"app": "web"}}, "nobody deleted it"
+    assert all(nothing_of_ours(scene, name) for name in "abc"), "and nobody holds them again"
+    assert release_all(scene, slipway) == "slipway holds nothing here\n"
+
+
 def test_release_all_frees_everything_at_once(scene):
     slipway = scene.slipway()
     scene.group("a", "b", "c", replicas=1)
@@ -152,10 +182,8 @@ def test_release_all_frees_everything_at_once(scene):
     scene.no_webhook()
     scene.delete_coordination()
     scene.observer.excuse_all()
-    run = subprocess.run([str(BUILD / "slipway"), "release-all", "--kubeconfig", str(slipway.folder / "kubeconfig"), "--namespace", scene.namespace],
-                         text=True, capture_output=True, timeout=60, env=os.environ)
-    assert run.returncode == 0, run.stderr
-    assert "a" in run.stdout and "b" in run.stdout, run.stdout
+    said = release_all(scene, slipway)
+    assert [line.split()[1] for line in said.splitlines() if line.startswith(scene.namespace)] == ["a", "b", "c"], said
     assert all(nothing_of_ours(scene, name) for name in "abc")
     assert scene.is_paused("mine"), "a person's pause is left alone"
     scene.until_runs("a", "b")
@@ -179,17 +207,26 @@ def test_the_status_of_a_coordination_tells_the_queue(scene):
 
 
 def test_events_are_found_as_people_look_for_them(scene):
-    scene.slipway()
+    slipway = scene.slipway()
     scene.group("a", "b", replicas=1)
+    scene.settle_coordination(minReadySeconds=2)
     scene.update("a", "b")
     scene.until_runs("a", "b")
     scene.until_ready()
-    scene.until_event("ActiveDeploymentCleared", "web")
+    until_quiet(lambda: slipway.metric("slipway_events_written_total"), "all Events are written")
     shown = scene.cluster.kubectl("get", "events", "-n", scene.namespace, "--field-selector", "involvedObject.name=web",
                                   "--sort-by=.lastTimestamp", "-o", "json")
     items = json.loads(shown)["items"]
     assert items and all(item["lastTimestamp"] and item["involvedObject"]["kind"] == "DeploymentCoordination" for item in items)
-    stays(lambda: len(scene.events("web")) < 60, "few events", 0.1)
+    assert len(items) < 60, "few events"
+    times = [time_of(item["lastTimestamp"]) for item in items]
+    assert times == sorted(times)
+    # Times are of whole seconds, and in what follows 2 s lie between one and the next.
+    order = [(item["reason"], name) for item in items for name in "ab" if re.search(r"\b%s/%s\b" % (scene.namespace, name), item["message"])]
+    steps = [order.index(step) for step in (("DeploymentActivated", "a"), ("ActiveDeploymentReady", "a"), ("ActiveDeploymentReady", "b"))]
+    assert steps == sorted(steps), order
+    assert order.index(("DeploymentActivated", "b")) > steps[0] and order.index(("DeploymentActivated", "b")) < steps[2], order
+    assert order.index(("ActiveDeploymentCleared", "b")) > steps[1], order
 
 
 def test_a_namespace_that_is_deleted_while_its_members_wait(scene):

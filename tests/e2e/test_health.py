@@ -127,7 +127,12 @@ def test_an_autoscaler_that_never_rests_starves_nobody(scene):
         scene.update("b", "c")
         scene.until_runs("b", "c")
         scene.update("a")
-        until(lambda: look.number(scene.get("a"), "updatedReplicas") >= 2, "a had its turn too")
+
+        def serving():
+            return [pod for name, pod in scene.observer.pods().items() if name.startswith("a-") and look.condition(pod, "Ready").get("status") == "True"
+                    and pod["metadata"]["annotations"]["version"] == "2"]
+        until(lambda: len(serving()) >= 2, "a had its turn too: Pods of the new version serve")
+        assert hpa.is_alive(), "while the autoscaler still worked"
     finally:
         stop.set()
         hpa.join()

@@ -12,7 +12,7 @@ import pytest
 from harness import observer as look
 from harness.cluster import api
 from harness.scene import DEPLOYMENT_PATH
-from harness.wait import stays, until
+from harness.wait import stays, until, until_quiet
 
 MARKS = ("held-by", "released-by", "coordinated-by", "fence")
 
@@ -175,16 +175,25 @@ def test_an_older_copy_of_the_active_one_from_when_it_was_held_does_not_pause_it
 
 
 def test_gitops_that_sets_paused_false_all_the_time_starts_no_war(scene):
-    scene.slipway()
+    slipway, proxy = scene.slipway_behind_proxy()
     scene.group("a", "b", replicas=1)
     scene.roll_and_stall("a", "b")
     until(lambda: scene.state_of("b").get("hasPendingChanges"), "b waits")
+    until_quiet(lambda: len(proxy.writes), "what the beginning of the turn brought is written")
     scene.observer.catch_up()
-    seen = scene.observer.versions.get("b", 0)
+    seen, written = scene.observer.versions["b"], len(proxy.writes)
+    reviews = slipway.metric("slipway_reviews_held_total")
     for _ in range(20):
         scene.patch("b", {"spec": {"paused": False}})
+    # Each apply is told of it, once.
+    for _ in range(2):
+        run = scene.cluster.kubectl("patch", "deployment", "b", "-n", scene.namespace, "--type=merge", "-p", '{"spec":{"paused":false}}', check=False)
+        warnings = [line for line in run.stderr.splitlines() if line.startswith("Warning: ")]
+        assert run.returncode == 0 and len(warnings) == 1 and warnings[0].startswith("Warning: held by coordination/web"), run.stderr
+    assert scene.is_held("b") and slipway.metric("slipway_reviews_held_total") == reviews + 22
     scene.observer.catch_up()
-    assert scene.observer.versions.get("b", 0) - seen <= 2, "what is put back at admission changes nothing and is not stored"
+    assert scene.observer.versions["b"] - seen <= 2, "what is put back changes nothing; each of two field managers is stored once"
+    assert until_quiet(lambda: len(proxy.writes), "nothing is written") == written, [str(write) for write in proxy.writes[written:]]
     scene.let_pods_go()
     scene.until_runs("a", "b")
 

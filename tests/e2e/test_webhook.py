@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens around admission: nobody reached, not ready yet, another webhook after ours."""
 
+import base64
+import collections
+import http.client
+import json
 import os
 import signal
 import ssl
@@ -32,22 +36,52 @@ def test_a_template_that_slips_past_the_webhook_is_paused_at_once(scene):
     scene.until_ready()
 
 
+def count_events(scene, reason):
+    """name of an object: how often it happened to it"""
+    counts = collections.Counter()
+    for event in scene.events():
+        if event["reason"] == reason:
+            counts[event["involvedObject"]["name"]] += event["count"]
+    return counts
+
+
 def test_many_that_slip_past_at_once_leave_one_rolling(scene):
-    scene.slipway(webhook=False)
+    slipway, proxy = scene.slipway_behind_proxy(webhook=False)
     names = ["m%02d" % number for number in range(20)]
     scene.observer.excuse(*names)  # their first rollouts, which nobody held at admission either
     scene.group(*names, replicas=1, spec={"atRest": "Running", "availabilityGuard": "Off"})
     until(lambda: not any(scene.is_paused(name) for name in names), "at rest they run", 30)
+    until_quiet(lambda: len(proxy.writes), "what belongs to the beginning is written")
+    before, holds = count_events(scene, "RolloutHeld"), slipway.metric("slipway_holds_total")
     scene.stall_pods()
     scene.observer.excuse(*names)
+    began = time.monotonic()
     in_parallel(scene.update, names)
+    changed = time.monotonic()
     until(lambda: sum(look.is_paused(d) for d in scene.observer.deployments().values()) == 19, "nineteen are held")
+    # That the excused do not roll on beside each other is what the observer sees to; here, that each is paused once, by the first word.
+
+    def pauses():
+        return [write for write in proxy.handover_writes(began) if write.method == "PATCH" and "/deployments/" in write.path
+                and b'"paused":true' in write.payload.replace(b" ", b"") and write.status == 200]
+    until(lambda: len(pauses()) >= 19, lambda: "nineteen pauses are answered: %s" % pauses())
+    assert len(pauses()) == len({write.name for write in pauses()}) == 19
+    print("the last of nineteen was paused %.3f s after the last change" % (max(write.ended for write in pauses()) - changed))
+    # And it is told: by the status, by the numbers, and by an Event on each that waits now.
+    until(lambda: scene.status().get("pending") == 19, lambda: "19 wait: %s" % scene.status().get("pending"))
+    scene.until_condition("Progressing", "True", "DeploymentRollingOut")
+    assert scene.condition("Progressing")["message"].endswith("is rolling out, 19 waiting")
+    assert slipway.metric("slipway_waiting_deployments") == 19
+    assert slipway.metric("slipway_holds_total") >= holds + 19, "it counts also what came too late and was sent again"
+    waiting = [name for name, d in scene.observer.deployments().items() if look.is_paused(d)]
+    until(lambda: all(count_events(scene, "RolloutHeld")[name] == before[name] + 1 for name in waiting),
+          lambda: "each of the 19 has one Event more that says that it waits: %s" % (count_events(scene, "RolloutHeld") - before))
     scene.let_pods_go()
     scene.until_runs(*names, timeout_s=90)
     scene.until_ready()
 
 
-def test_reviews_fail_until_the_caches_are_synced_and_failure_policy_decides(scene):
+def test_reviews_fail_while_nobody_answers(scene):
     slipway = scene.slipway()
     scene.group("a", replicas=1)
     slipway.stop()
@@ -57,6 +91,69 @@ def test_reviews_fail_until_the_caches_are_synced_and_failure_policy_decides(sce
     slipway.start()
     scene.update("a")
     scene.until_runs("a")
+
+
+def ask(slipway, review):
+    """(status, JSON or None) of its webhook, as the API server would ask it."""
+    context = ssl.create_default_context(cadata=slipway.ca_pem.decode())
+    connection = http.client.HTTPSConnection("127.0.0.1", slipway.webhook_port, timeout=30, context=context)
+    try:
+        connection.request("POST", "/mutate-apps-v1-deployment?timeout=10s", json.dumps(review), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        return answer.status, json.loads(text) if answer.status == 200 else None
+    finally:
+        connection.close()
+
+
+def create_review(scene, name):
+    made = deployment(name, replicas=1)
+    made["metadata"]["namespace"] = scene.namespace
+    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
+        "uid": "6b3c0f7e-1d2a-4b7e-9c55-0a0d6c1f2e3b", "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"}, "name": name, "namespace": scene.namespace,
+        "operation": "CREATE", "userInfo": {"username": "a person"}, "object": made, "oldObject": None, "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}}}
+
+
+def test_reviews_fail_until_the_caches_are_synced_and_failure_policy_decides(scene):
+    """The process runs and is asked, but its lists have no end yet: what it said of a Deployment now would be a guess."""
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    slipway.stop()
+    lists = proxy.hold_request(path=r"/(deployments|deploymentcoordinations)\?", watch=False)
+    slipway.start(wait=False)
+    lists.until_waiting(2)
+
+    def unavailable():
+        return slipway.metric("controller_runtime_webhook_requests_total", 'code="503"')
+
+    until(lambda: slipway.get(slipway.health_port, "/healthz")[0] == 200, "it lives")
+    assert slipway.get(slipway.health_port, "/readyz")[0] == 500
+    assert ask(slipway, create_review(scene, "c"))[0] == 503
+    before = unavailable()
+    with pytest.raises(api.ApiError) as refused:
+        scene.update("a")
+    assert refused.value.status == 500 and "deployments.slipway.dev" in refused.value.message
+    assert unavailable() > before, "it was asked, and said that it cannot tell yet"
+    assert scene.get("a")["spec"]["template"]["metadata"]["annotations"]["version"] == "1"
+    scene.cluster.register_webhook("slipway-" + scene.namespace, {"slipway.test/namespace": scene.namespace}, slipway.webhook_url,
+                                   slipway.ca_pem, "Ignore")
+    # The API server takes a moment to hear of it.
+    scene.update_in_the_end("a", "b")
+    before = unavailable()
+    made = scene.create("c", replicas=1)
+    assert unavailable() > before, "it is asked also where nothing depends on the answer"
+    assert not look.is_paused(made), "nobody held it"
+    scene.observer.excuse("c")
+    assert slipway.get(slipway.health_port, "/readyz")[0] == 500
+    lists.release()
+    slipway.wait_ready()
+    scene.until_runs("a", "b")
+    scene.until_runs("c", version="1")
+    scene.until_ready()
+    status, answer = ask(slipway, create_review(scene, "d"))
+    assert status == 200 and answer["response"]["allowed"] is True
 
 
 @pytest.mark.parametrize("unpauses", [False, True])
@@ -96,6 +193,19 @@ def test_dry_run_gets_the_same_answer_and_leaves_nothing_behind(scene):
 
 def test_the_webhook_and_the_probes_answer_what_they_should(scene):
     slipway = scene.slipway()
+    scene.coordinate()
+    until(lambda: scene.status().get("observedGeneration"), "the coordination is seen")
+    review = create_review(scene, "a")
+    status, answer = ask(slipway, review)
+    assert status == 200 and (answer["kind"], answer["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
+    response = answer["response"]
+    assert response["uid"] == review["request"]["uid"] and response["allowed"] is True and response["patchType"] == "JSONPatch"
+    changes = {change["path"]: change.get("value") for change in json.loads(base64.b64decode(response["patch"]))}
+    assert changes["/spec/paused"] is True and changes["/metadata/annotations/slipway.dev~1held-by"] == "coordination/web"
+    assert len(response["warnings"]) == 1 and response["warnings"][0].startswith("held by coordination/web")
+    review["request"]["object"]["metadata"]["labels"] = {"app": "nobody's"}
+    status, answer = ask(slipway, review)
+    assert status == 200 and answer["response"]["allowed"] is True and not answer["response"].get("patch")
     assert slipway.get(slipway.health_port, "/healthz")[0] == 200
     status, text = slipway.get(slipway.health_port, "/readyz?verbose")
     assert status == 200 and "ok" in text

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from harness import observer as look
-from harness.cluster import api
 from harness.fault_proxy import HANDOVER
 from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH
 from harness.wait import stays, until, until_quiet
 
+EVENTS = r"/events([/?]|$)"
 LIST_OR_WATCH = r"/(deployments|deploymentcoordinations)\?"
 
 
@@ -42,7 +42,7 @@ def lost_request(proxy):
 
 
 def applied_later(proxy):
-    return proxy.apply_later(2, path=HANDOVER, method="PATCH", every=3, times=4)
+    return proxy.apply_later(5, path=HANDOVER, method="PATCH", every=3, times=4)
 
 
 def conflict(proxy):
@@ -479,10 +479,56 @@ def test_it_starts_while_lists_are_refused(scene, status):
 def test_events_that_are_refused_hinder_nobody(scene):
     slipway, proxy = scene.slipway_behind_proxy()
     scene.group("a", "b", replicas=1)
-    proxy.answer(403, path=r"/events([/?]|$)", every=2)
-    proxy.hold_request(path=r"/events([/?]|$)")
+    until_quiet(lambda: slipway.metric("slipway_events_written_total"), "the Events of the beginning are written")
+    written = slipway.metric("slipway_events_written_total")
+    refused = proxy.answer(403, path=EVENTS)
     scene.update("a", "b")
     scene.until_runs("a", "b")
     scene.until_ready()
-    with pytest.raises(api.ApiError):
-        scene.api.get(DEPLOYMENT_PATH % scene.namespace + "/nothing")
+    refused.until_hit(4)
+    # Each that was refused is dropped and counted, and asked for no second time.
+    until(lambda: slipway.metric("slipway_events_dropped_total", 'why="error"') == len(refused.hits),
+          lambda: "%s of %d refused Events are counted" % (slipway.metric("slipway_events_dropped_total"), len(refused.hits)))
+    assert slipway.metric("slipway_events_written_total") == written
+    refused.remove()
+
+
+def test_events_that_are_never_answered_hinder_nobody(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    held = proxy.hold_request(path=EVENTS)
+    for version in ("2", "3"):
+        scene.update("a", "b", version=version)
+        scene.until_runs("a", "b", version=version)
+        scene.until_ready()
+    held.until_waiting()
+    assert len(held.hits) == 1, "one is under way, the others wait behind it"
+    began = time.monotonic()
+    held.release()
+    until(lambda: [write for write in proxy.writes if write.began > began and "/events" in write.path and write.status in (200, 201)],
+          "the others follow")
+
+
+def test_deployments_that_may_not_be_written_are_an_error_that_is_told(scene):
+    slipway, proxy = scene.slipway_behind_proxy()
+    scene.group("a", "b", replicas=1)
+    failed = slipway.metric("slipway_failed_writes_total")
+    refused = proxy.answer(403, message="said by the proxy", path="/deployments/", method="PATCH")
+    scene.update("a")
+    scene.until_event("UnpauseFailed", "web")
+    told = [event for event in scene.events("web") if event["reason"] == "UnpauseFailed"]
+    assert [(event["type"], event["message"]) for event in told] == [("Warning", "a: said by the proxy")]
+    for kind, status in (("Ready", "False"), ("Progressing", "False"), ("Degraded", "True")):
+        scene.until_condition(kind, status, "Error")
+        assert scene.condition(kind)["message"] == "a: said by the proxy"
+    assert slipway.metric("slipway_failed_writes_total") > failed
+    assert scene.is_held("a"), "it stays held"
+    refused.remove()
+    scene.until_runs("a")
+    scene.until_ready()
+    scene.until_condition("Degraded", "False", "NoErrors")
+    scene.stall_pods()
+    scene.update("b")
+    scene.until_condition("Progressing", "True", "DeploymentRollingOut")
+    scene.let_pods_go()
+    scene.until_runs("b")

@@ -204,9 +204,10 @@ static int start(struct sw_instance *self, const void *config)
 
     (void)config;
     state->wishes = sw_queue_new(self, &queue);
-    state->held = sw_counter(self, "slipway_holds_total", "Workloads that we paused.", NULL, NULL);
-    state->released =
-        sw_counter(self, "slipway_releases_total", "Workloads that we resumed.", NULL, NULL);
+    state->held = sw_counter(self, "slipway_holds_total",
+                             "Pauses that we asked the API server for.", NULL, NULL);
+    state->released = sw_counter(self, "slipway_releases_total",
+                                 "Resumptions that we asked the API server for.", NULL, NULL);
     state->reviews_held = sw_counter(self, "slipway_reviews_held_total",
                                      "Reviews answered with a hold and a warning.", NULL, NULL);
     sw_on_leading(self, on_leading);

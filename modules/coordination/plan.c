@@ -263,13 +263,25 @@ static void read_doubtful(struct work *work)
     }
 }
 
+/* A status on the way may be the record behind which the release is tried again. */
+static bool may_go_on(const struct work *work, const struct member *member)
+{
+    for (uint32_t i = 0; i < member->group_count; i++) {
+        const struct group_memory *m = member->groups[i]->m;
+        if (m->writing || m->reading || m->must_read || m->has_failed ||
+            m->retry_ms > work->snapshot->now_ms)
+            return true;
+    }
+    return false;
+}
+
 /* What had failed is wished for no more, or has been put right by others. */
 static void forget_errors(struct work *work)
 {
     for (uint32_t i = 0; i < work->member_count; i++) {
         struct member_memory *m = work->members[i].m;
         if (m->failures == 0 || m->writing || m->reading || m->must_read || m->has_failed ||
-            m->retry_ms > work->snapshot->now_ms)
+            m->retry_ms > work->snapshot->now_ms || may_go_on(work, &work->members[i]))
             continue;
         m->failures = 0;
         coord_memory_set(&m->error, NULL);

@@ -1250,6 +1250,7 @@ TEST(an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds)
     f->c.turn = 2;
     plan(f);
     assert_hold(f, "d0", SW_HOLD_RELEASE);
+    assert_condition(f, "Ready", "False", "Error");
     take_status(f, "14");
     const struct coord_action *release = must(f, "d0");
     roll(f, 0);
@@ -1258,6 +1259,34 @@ TEST(an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds)
     assert_condition(f, "Ready", "False", "DeploymentsInProgress");
     assert_condition(f, "Progressing", "True", "DeploymentRollingOut");
     assert_condition(f, "Degraded", "False", "NoErrors");
+    fixture_free(f);
+}
+
+TEST(a_release_that_is_refused_again_and_again_waits_longer_each_time)
+{
+    struct fixture *f = fixture_new();
+    uint64_t first_ms = 0, last_ms = 0;
+
+    wait_(f, 0);
+    record_d0(f);
+    take_status(f, "11");
+    for (int tries = 0; tries < 6; tries++) {
+        refuse(f, "d0", "UnpauseFailed");
+        plan(f);
+        take_status(f, "12");
+        plan(f);
+        last_ms = f->result.look_again_ms;
+        first_ms = tries == 0 ? last_ms : first_ms;
+        take_status(f, "12");
+        pass_back_off(f);
+        assert_record(f, "n/d0");
+        take_status(f, "13");
+        f->c.turn++;
+        plan(f);
+        assert_hold(f, "d0", SW_HOLD_RELEASE);
+        take_status(f, "14");
+    }
+    assert_true(last_ms >= 8 * first_ms);
     fixture_free(f);
 }
 
@@ -1509,6 +1538,7 @@ int main(void)
         CASE("plan", a_refused_status_is_said_as_status_update_failed),
         CASE("plan", a_lost_answer_to_a_status_is_said_when_it_happens_twice_in_a_row),
         CASE("plan", an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds),
+        CASE("plan", a_release_that_is_refused_again_and_again_waits_longer_each_time),
         CASE("plan", a_group_in_which_somebody_rolls_is_progressing),
     };
 

@@ -597,12 +597,13 @@ struct running {
 static int find_running(void *arg, const struct sw_sim_object *object)
 {
     struct running *running = arg;
-    const json_t *owner = json_array_get(sw_sim_at(object->json, "metadata.ownerReferences"), 0);
-    int64_t replicas = sw_sim_int_at(object->json, "status.replicas", 0);
+    const json_t *document = sw_sim_object_json(object);
+    const json_t *owner = json_array_get(sw_sim_at(document, "metadata.ownerReferences"), 0);
+    int64_t replicas = sw_sim_int_at(document, "status.replicas", 0);
 
     if (strcmp(sw_sim_text_at(owner, "uid"), running->owner) == 0 && replicas > running->replicas) {
         running->replicas = replicas;
-        running->template = sw_sim_at(object->json, "spec.template");
+        running->template = sw_sim_at(document, "spec.template");
     }
     return 0;
 }

@@ -209,7 +209,7 @@ def step_kubernetes(log):
 
 
 def step_tools(log):
-    return pytest(log, "tests/bench", "tests/tools")
+    return pytest(log, "tests/benchmarks", "tests/tools")
 
 
 def step_control_plane(log):

@@ -4,8 +4,8 @@
 import re
 import subprocess
 
-from bench.figures import Figure
-from bench.stand import BUILD, TOP
+from benchmarks.figures import Figure
+from benchmarks.stand import BUILD, TOP
 
 SUMMARY = "decoding a Deployment and a review, against jansson"
 DATA = TOP / "tests" / "data" / "kube"

@@ -5,8 +5,8 @@ group it lets one Deployment roll, and looks at the next opportunity whether tha
 import threading
 import time
 
-from bench.stand import COORDINATIONS, DEPLOYMENTS
-from bench.traces import is_complete
+from benchmarks.stand import COORDINATIONS, DEPLOYMENTS
+from benchmarks.traces import is_complete
 
 EVERY_S = 10.0
 

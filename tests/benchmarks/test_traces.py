@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from bench.stand import SLIPWAY_USER
-from bench.traces import Trace
+from benchmarks.stand import SLIPWAY_USER
+from benchmarks.traces import Trace
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/shop/deployments"
 STATUS = "/apis/apps.containerinfra.nl/v1/namespaces/shop/deploymentcoordinations/shop/status"

@@ -3,9 +3,9 @@
 
 import time
 
-from bench import proc
-from bench.figures import Figure, median, spread
-from bench.stand import Failed, cluster, start_slipway
+from benchmarks import proc
+from benchmarks.figures import Figure, median, spread
+from benchmarks.stand import Failed, cluster, start_slipway
 
 SUMMARY = "memory and wake-ups when nothing happens"
 

@@ -4,8 +4,8 @@
 import re
 import subprocess
 
-from bench.figures import Figure, median, spread
-from bench.stand import BUILD, TOP, Missing, run
+from benchmarks.figures import Figure, median, spread
+from benchmarks.stand import BUILD, TOP, Missing, run
 
 SUMMARY = "steps a second of the simulation of whole slipway in virtual time"
 KEYS = ("sim_steps_per_s",)

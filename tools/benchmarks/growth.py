@@ -10,9 +10,9 @@ import signal
 import subprocess
 import time
 
-from bench import proc
-from bench.figures import Figure, median
-from bench.stand import DEPLOYMENTS, NAMESPACE, Failed, cluster, fill, first_core_of, make_namespace, ready_count, start_slipway, until
+from benchmarks import proc
+from benchmarks.figures import Figure, median
+from benchmarks.stand import DEPLOYMENTS, NAMESPACE, Failed, cluster, fill, first_core_of, make_namespace, ready_count, start_slipway, until
 
 SUMMARY = "cost of one change with 100 to 10 000 Deployments, 1 to 1 000 namespaces"
 EACH = 20  # Deployments of a group

@@ -13,9 +13,9 @@ import ssl
 import subprocess
 import time
 
-from bench import proc
-from bench.figures import Figure, median, spread
-from bench.stand import BUILD, NAMESPACE, TOP, Missing, cluster, coordination, cores, COORDINATIONS, first_core_of, pin, ready_count, start_slipway, until
+from benchmarks import proc
+from benchmarks.figures import Figure, median, spread
+from benchmarks.stand import BUILD, NAMESPACE, TOP, Missing, cluster, coordination, cores, COORDINATIONS, first_core_of, pin, ready_count, start_slipway, until
 from story.stage import WEBHOOK_PATH, free_port
 
 SUMMARY = "admission reviews over TLS on one core, against nginx"

@@ -6,12 +6,12 @@ import threading
 import time
 import urllib.parse
 
-from bench import proc
-from bench.figures import Figure, median, percentile
-from bench.poller import EVERY_S, Poller
-from bench.stand import DEPLOYMENTS, NAMESPACE, Failed, cluster, cores, fill, has_real, in_parallel, pin, ready_count, start_slipway, until
-from bench.traces import Trace, is_complete
-from bench.wire import Wire
+from benchmarks import proc
+from benchmarks.figures import Figure, median, percentile
+from benchmarks.poller import EVERY_S, Poller
+from benchmarks.stand import DEPLOYMENTS, NAMESPACE, Failed, cluster, cores, fill, has_real, in_parallel, pin, ready_count, start_slipway, until
+from benchmarks.traces import Trace, is_complete
+from benchmarks.wire import Wire
 from control_plane import api
 from story.timeline import Timeline
 

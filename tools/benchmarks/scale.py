@@ -3,9 +3,9 @@
 
 import time
 
-from bench import proc
-from bench.figures import Figure, median, spread
-from bench.stand import NAMESPACE, Failed, cluster, fill, make_namespace, readyz, ready_count, start_slipway, until
+from benchmarks import proc
+from benchmarks.figures import Figure, median, spread
+from benchmarks.stand import NAMESPACE, Failed, cluster, fill, make_namespace, readyz, ready_count, start_slipway, until
 
 SUMMARY = "memory with 10 000 Deployments, and the time to be ready with them"
 IN_A_NAMESPACE = 10  # groups

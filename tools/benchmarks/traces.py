@@ -5,7 +5,7 @@ import json
 import math
 import re
 
-from bench.stand import SLIPWAY_USER
+from benchmarks.stand import SLIPWAY_USER
 
 DEPLOYMENT = re.compile(r"/apis/apps/v1/namespaces/([^/?]+)/deployments/([^/?]+)(\?|$)")
 STATUS = re.compile(r"/apis/apps\.containerinfra\.nl/v1/namespaces/([^/?]+)/deploymentcoordinations/([^/?]+)/status(\?|$)")

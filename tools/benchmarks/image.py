@@ -4,8 +4,8 @@
 import gzip
 import os
 
-from bench.figures import Figure
-from bench.stand import BUILD
+from benchmarks.figures import Figure
+from benchmarks.stand import BUILD
 
 SUMMARY = "size of the image, compressed (SLIPWAY_IMAGE names an archive of it)"
 

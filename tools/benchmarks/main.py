@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./tools/bench/run: builds what is measured, measures it and prints the table."""
+"""./tools/bench: builds what is measured, measures it and prints the table."""
 
 import argparse
 import pathlib
@@ -11,8 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 # The folder of this file would let its decode.py, say, stand before any other module of that name.
 sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 
-from bench import admission, decode, growth, handover, idle, image, scale, simulation, stand  # noqa: E402
-from bench.figures import FIGURES, Figure, as_json, as_table  # noqa: E402
+from benchmarks import admission, decode, growth, handover, idle, image, scale, simulation, stand  # noqa: E402
+from benchmarks.figures import FIGURES, Figure, as_json, as_table  # noqa: E402
 from story.stage import run  # noqa: E402
 
 SUBJECTS = {
@@ -52,12 +52,12 @@ def measure(bench, names):
             figures += [Figure(key, None, "not measured: %s" % missing) for key in getattr(SUBJECTS[name], "KEYS", ())]
         except (stand.Failed, AssertionError) as error:
             is_whole = False
-            print("./tools/bench/run: %s failed: %s" % (name, error), file=sys.stderr)
+            print("./tools/bench: %s failed: %s" % (name, error), file=sys.stderr)
     return figures, is_whole
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./tools/bench/run", description=DESCRIPTION, epilog=EPILOG,
+    parser = argparse.ArgumentParser(prog="./tools/bench", description=DESCRIPTION, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="one of the subjects above")
     parser.add_argument("--json", action="store_true", help="print one object of plain numbers instead of the table; null is "
@@ -75,7 +75,7 @@ def main():
         stand.build(bench)
         figures, is_whole = measure(bench, args.names or list(SUBJECTS))
     except stand.Failed as error:
-        print("./tools/bench/run: %s" % error, file=sys.stderr)
+        print("./tools/bench: %s" % error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many groups, and one large one, on a real API server. slipway may ask as much of it as the controllers beside it do."""
+"""Many groups, and one large one, on a real API server."""
 
 import json
 import time
@@ -8,12 +8,10 @@ from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH, deployment
 from harness.slipway import resident_kib
 from harness.wait import in_parallel, until
 
-SETTINGS = "client: {qps: 400, burst: 800}\n"
-
 
 def test_five_hundred_groups_of_which_one_is_slow(scene):
     """Nobody waits for a group that is not theirs."""
-    slipway = scene.slipway(settings=SETTINGS)
+    slipway = scene.slipway()
     groups = 500
     scene.cluster.pods_take(scene.namespace, start="50ms", stop="0ms")
 
@@ -51,7 +49,7 @@ def test_five_hundred_groups_of_which_one_is_slow(scene):
 
 def test_five_thousand_deployments_in_one_coordination(scene):
     """The status stays below what etcd takes, and the turn moves on."""
-    scene.slipway(settings=SETTINGS)
+    scene.slipway()
     scene.cluster.pods_take(scene.namespace, start="0ms", stop="0ms")
     scene.coordinate(suspend=True)
     count = 5000

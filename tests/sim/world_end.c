@@ -21,6 +21,9 @@
     3600000 /* until everything must rest: rollouts one by one, deadlines, waits \
              */
 #define LOOK_MS 2000
+/* With something to roll, nobody at it, and no word why. A watch that a fault has made silent is
+ * found dead when its time is over, 10 minutes at most, and 15 s. */
+#define STALL_MS 660000
 #define SETTLE_MS \
     45000 /* what is bound to time, as a coordination missing in two lists 30 s apart */
 #define STILL_MS 90000 /* and then: longer than a minute, in which bookmarks come */
@@ -164,6 +167,24 @@ static bool all_rests(struct world *world)
 
 /* ---- coming to rest ---- */
 
+/* A member could roll, and no coordination says who rolls or what is in the way. */
+static bool stands_still(struct world *world)
+{
+    for (int g = 0; g < world->case_.groups; g++) {
+        const json_t *group = world_group(world, g);
+        if (group && (sw_sim_text_at(group, "status.activeDeployment")[0] ||
+                      strcmp(condition_of(group, "Degraded", "status"), "False") != 0))
+            return false;
+    }
+    for (int i = 0; i < world->case_.deployments; i++) {
+        const json_t *d = world_deployment(world, i);
+        if (d && expected(world, d, "")[0] && sw_sim_int_at(d, "spec.replicas", 1) > 0 &&
+            !judge_is_complete(d))
+            return true;
+    }
+    return false;
+}
+
 static void run_for(struct world *world, uint64_t ms)
 {
     uint64_t until = world->now_ms + ms;
@@ -176,7 +197,7 @@ static void run_for(struct world *world, uint64_t ms)
 static bool comes_to_rest(struct world *world)
 {
     uint64_t until = world->now_ms + PATIENCE_MS;
-    uint64_t tidied = world->now_ms;
+    uint64_t tidied = world->now_ms, moved = world->now_ms;
     int tidies = 0;
 
     while (!world->failure[0] && world->now_ms < until) {
@@ -186,6 +207,10 @@ static bool comes_to_rest(struct world *world)
             tidies++;
         }
         run_for(world, LOOK_MS);
+        if (tidies < TIDIES || !stands_still(world))
+            moved = world->now_ms;
+        if (world->now_ms - moved >= STALL_MS && !world->failure[0])
+            world_fail(world, "it stands still, and no condition says why");
         /* Not by chance in between. */
         if (tidies == TIDIES && all_rests(world)) {
             run_for(world, LOOK_MS);

@@ -74,9 +74,10 @@ static void befall(struct world *world, struct replica *r, uint32_t what, uint32
         replica_stop(r);
         break;
     default:
-        if (r->loop && world->case_.faults & FAULT_SKEW)
-            sw_loop_virtual_shift_wall(r->loop,
-                                       (int64_t)(b % 7200) * 1000000 - INT64_C(3600) * 1000000);
+        if (r->loop && world->case_.faults & FAULT_SKEW) {
+            int64_t most = b / 16 % 4 == 0 ? 24 * 3600 : 3600;
+            sw_loop_virtual_shift_wall(r->loop, ((int64_t)b % (2 * most) - most) * 1000000);
+        }
         break;
     }
 }

@@ -10,18 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/poison.h"
 #include "base/util.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_WATCHED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define IS_WATCHED 1
-#endif
-#endif
-#ifndef IS_WATCHED
-#define IS_WATCHED 0
-#endif
 
 enum {
     STEP = 16,
@@ -83,7 +73,7 @@ static void put(void *bytes)
 
 void sw_sim_pool_use(void)
 {
-    if (!IS_WATCHED) {
+    if (!SW_HAS_ASAN) {
         json_set_alloc_funcs(get, put);
     }
 }

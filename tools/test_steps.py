@@ -168,6 +168,7 @@ SANITIZE_ENV = {
 SANITIZED = dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize"))
 SCALE = "tests/e2e/test_scale.py"
 MEMORY = "tests/e2e/test_memory.py"
+SCENARIOS = ["tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY]  # those have steps of their own
 MOST_AGAIN = 4  # where more fail, it is not the machine
 NEVER_AGAIN = re.compile("PROMISE BROKEN|Sanitizer|runtime error:")
 
@@ -221,11 +222,11 @@ def step_kube(log):
 
 
 def step_e2e(log):
-    return pytest(log, "tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY, env=SANITIZED, workers=4)
+    return pytest(log, *SCENARIOS, env=SANITIZED, workers=4)
 
 
 def step_sim(log):
-    return pytest(log, "tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=4)
+    return pytest(log, *SCENARIOS, env=dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim"), workers=4)
 
 
 def step_kubectl(log):

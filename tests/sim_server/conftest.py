@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
 
+from story.access import Access  # noqa: E402
 from story.simulator import Simulator  # noqa: E402
 
 PROGRAM = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build") / "tools" / "sim" / "slipway-sim"
@@ -18,11 +18,11 @@ PROGRAM = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build") / "tool
 
 class Kubectl:
     def __init__(self, simulator):
-        self._env = dict(os.environ, **simulator.environment())
+        self._access = Access(simulator)
 
     def __call__(self, *args, stdin=None, fails=False):
         """What it prints; what it complains of where it fails."""
-        done = subprocess.run([self._env["SLIPWAY_KUBECTL"], *args], env=self._env, input=stdin, text=True, capture_output=True, timeout=120)
+        done = self._access.kubectl(*args, stdin=stdin, check=False)
         assert (done.returncode != 0) == fails, "kubectl %s: %s%s" % (" ".join(args), done.stdout, done.stderr)
         return done.stderr if fails else done.stdout
 

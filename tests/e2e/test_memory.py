@@ -10,7 +10,7 @@ import os
 import pytest
 
 from harness.observer import is_complete
-from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH
+from harness.scene import DEPLOYMENT_PATH
 from harness.slipway import resident_kib
 from harness.wait import in_parallel, until
 
@@ -23,16 +23,10 @@ FORGET = (7, 13)  # besides, the versions that slipway knows: all is to be liste
 pytestmark = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") != "sim", reason="only on slipway-sim: a real control plane would take an hour")
 
 
-def coordinate(scene, group, **spec):
-    return scene.api.post(COORDINATION_PATH % scene.namespace, {
-        "apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination", "metadata": {"name": group},
-        "spec": dict({"labelSelector": {"matchLabels": {"group": group}}}, **spec)})
-
-
 def come_and_go(scene, number):
     """A coordination, a Deployment and a label that nobody has seen before and nobody will again."""
     name = "guest-%d" % number
-    coordinate(scene, name)
+    scene.post_coordination(name, {"matchLabels": {"group": name}})
     scene.create(name, labels={"group": name, "guest": name})
     until(lambda: scene.status(name).get("selected") == 1, "%s is selected" % name)
     scene.delete(name)
@@ -57,7 +51,7 @@ def test_rollouts_relists_and_reconnects_leave_memory_flat(scene):
     slipway, proxy = scene.slipway_behind_proxy(settings="client: {qps: 1000, burst: 1000}\n")
     scene.cluster.pods_take(scene.namespace, start="10ms", stop="0ms")
     for group in GROUPS:
-        coordinate(scene, group)
+        scene.post_coordination(group, {"matchLabels": {"group": group}})
     until(lambda: all(scene.status(group).get("observedGeneration") for group in GROUPS), "all coordinations are seen")
     names = sum(NAMES.values(), [])
     in_parallel(lambda name: scene.create(name, replicas=1, labels={"group": name.partition("-")[0]}), names)

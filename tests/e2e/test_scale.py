@@ -17,9 +17,7 @@ def test_five_hundred_groups_of_which_one_is_slow(scene):
 
     def coordinate(number):
         group = "g%03d" % number
-        scene.api.post(COORDINATION_PATH % scene.namespace, {
-            "apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination", "metadata": {"name": group},
-            "spec": {"labelSelector": {"matchLabels": {"group": group}}}})
+        scene.post_coordination(group, {"matchLabels": {"group": group}})
 
     def make(number):
         group = "g%03d" % number

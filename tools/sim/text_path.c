@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One member of a JSON text (text_path.h): the client's scanner steps over what is beside the way. */
+/* One member of a JSON text (text_path.h): the client's scanner steps over what is beside it. */
 #include "text_path.h"
 
 #include <string.h>

@@ -124,9 +124,15 @@ class Scene:
     # ---- coordinations ----
 
     def coordinate(self, name="web", selector=None, **spec):
-        spec.setdefault("labelSelector", {"matchLabels": {"app": "web"}} if selector is None else selector)
-        return self.cluster.apply({"apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination",
-                                   "metadata": {"name": name, "namespace": self.namespace}, "spec": spec})
+        return self.cluster.apply(self._manifest(name, {"matchLabels": {"app": "web"}} if selector is None else selector, spec))
+
+    def post_coordination(self, name, selector, **spec):
+        """Without kubectl: where there are many, or one is larger than kubectl can note down."""
+        return self.api.post(COORDINATION_PATH % self.namespace, self._manifest(name, selector, spec))
+
+    def _manifest(self, name, selector, spec):
+        return {"apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination",
+                "metadata": {"name": name, "namespace": self.namespace}, "spec": dict({"labelSelector": selector}, **spec)}
 
     def coordination(self, name="web"):
         return self.api.get(COORDINATION_PATH % self.namespace + "/" + name)

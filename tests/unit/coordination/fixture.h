@@ -164,6 +164,14 @@ static inline void set_active(struct fixture *f, size_t i)
     f->c.active_deployments = (struct sw_strings){&full[i], 1};
 }
 
+/* Active, and its progress deadline was exceeded at that time. */
+static inline void roll_and_fail(struct fixture *f, size_t i, int64_t update_us)
+{
+    roll(f, i);
+    set_progressing(&f->subjects[i], "False", "ProgressDeadlineExceeded", update_us);
+    set_active(f, i);
+}
+
 static inline struct fixture *fixture_new(void)
 {
     struct fixture *f = test_calloc(1, sizeof *f);

@@ -764,10 +764,8 @@ TEST(stop_keeps_the_turn_of_one_that_has_failed)
 {
     struct fixture *f = fixture_new();
 
-    roll(f, 0);
+    roll_and_fail(f, 0, f->snapshot.wall_us);
     wait_(f, 1);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
-    set_active(f, 0);
     plan(f);
     assert_null(action_on(f, "d0"));
     assert_no_record(f);
@@ -780,10 +778,8 @@ TEST(skip_writes_down_the_failed_template_before_it_holds)
     struct fixture *f = fixture_new();
 
     f->c.failure_policy = "Skip";
-    roll(f, 0);
+    roll_and_fail(f, 0, f->snapshot.wall_us);
     wait_(f, 1);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
-    set_active(f, 0);
     plan(f);
     assert_null(action_on(f, "d0"));
     const struct coord_action *written = must(f, "a");
@@ -1393,10 +1389,8 @@ TEST(one_put_aside_is_not_called_complete)
     struct fixture *f = fixture_new();
 
     f->c.failure_policy = "Skip";
-    roll(f, 0);
+    roll_and_fail(f, 0, f->snapshot.wall_us);
     wait_(f, 1);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", f->snapshot.wall_us);
-    set_active(f, 0);
     plan(f);
     const struct coord_action *written = must(f, "a");
     f->c.states = (struct sw_list){written->status->entries, written->status->entry_count};

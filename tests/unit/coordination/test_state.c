@@ -262,9 +262,7 @@ TEST(an_exceeded_deadline_speaks_of_the_template_that_was_there)
 {
     struct fixture *f = fixture_new();
 
-    roll(f, 0);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", 5 * SECOND);
-    set_active(f, 0);
+    roll_and_fail(f, 0, 5 * SECOND);
     plan(f);
     assert_condition(f, "Degraded", "True", "RolloutFailed");
     refuse(f);
@@ -285,9 +283,7 @@ TEST(an_exceeded_deadline_counts_without_the_time_of_its_condition)
 {
     struct fixture *f = fixture_new();
 
-    roll(f, 0);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", 0);
-    set_active(f, 0);
+    roll_and_fail(f, 0, 0);
     plan(f);
     assert_condition(f, "Degraded", "True", "RolloutFailed");
     fixture_free(f);
@@ -298,9 +294,7 @@ TEST(a_failure_is_not_forgotten_when_the_api_server_is_upgraded)
 {
     struct fixture *f = fixture_new();
 
-    roll(f, 0);
-    set_progressing(&f->subjects[0], "False", "ProgressDeadlineExceeded", 5 * SECOND);
-    set_active(f, 0);
+    roll_and_fail(f, 0, 5 * SECOND);
     plan(f);
     assert_condition(f, "Degraded", "True", "RolloutFailed");
     refuse(f);

@@ -15,7 +15,7 @@ import time
 
 from benchmarks import proc
 from benchmarks.figures import Figure, median, spread
-from benchmarks.stand import BUILD, NAMESPACE, TOP, Missing, cluster, coordination, cores, COORDINATIONS, first_core_of, pin, ready_count, start_slipway, until
+from benchmarks.stand import BENCH_ADMISSION, BUILD, NAMESPACE, TOP, Missing, cluster, coordination, cores, COORDINATIONS, first_core_of, pin, ready_count, start_slipway, until
 from story.stage import WEBHOOK_PATH, free_port
 
 SUMMARY = "admission reviews over TLS on one core, against nginx"
@@ -131,7 +131,7 @@ def check(port, ca_file, reviews):
 def shoot(port, ca_file, reviews, seconds, pid, rate=None):
     """(what admission.c prints, which part of its core the process `pid` was busy)."""
     _, core = cores()
-    argv = ["taskset", "-c", str(core), BUILD / "tools" / "bench" / "bench_admission", "--port", str(port), "--ca", ca_file,
+    argv = ["taskset", "-c", str(core), BUILD / BENCH_ADMISSION, "--port", str(port), "--ca", ca_file,
             "--path", WEBHOOK_PATH, "--connections", str(CONNECTIONS), "--seconds", str(seconds),
             *(["--rate", str(rate)] if rate else []), *reviews]
     before, begin = proc.cpu_ns(pid), time.monotonic()

@@ -5,14 +5,14 @@ import re
 import subprocess
 
 from benchmarks.figures import Figure
-from benchmarks.stand import BUILD, TOP
+from benchmarks.stand import BENCH_DECODE, BUILD, TOP
 
 SUMMARY = "decoding a Deployment and a review, against jansson"
 DATA = TOP / "tests" / "data" / "kube"
 
 
 def measure(bench):
-    text = subprocess.run([BUILD / "tools" / "bench" / "bench_decode", DATA / "deployment-applied.json", DATA / "review-update.json"],
+    text = subprocess.run([BUILD / BENCH_DECODE, DATA / "deployment-applied.json", DATA / "review-update.json"],
                           check=True, capture_output=True, text=True).stdout
     found = {name: [float(rate) for rate in re.findall(r"^ +%s +([0-9.]+) MB/s" % name, text, re.M)] for name in ("slipway", "jansson")}
     assert [len(rates) for rates in found.values()] == [2, 2], text

@@ -50,7 +50,7 @@ def measure(bench, names):
         except stand.Missing as missing:
             bench.say("%s is left out: %s" % (name, missing))
             figures += [Figure(key, None, "not measured: %s" % missing) for key in getattr(SUBJECTS[name], "KEYS", ())]
-        except (stand.Failed, AssertionError) as error:
+        except (stand.Failed, AssertionError, OSError) as error:
             is_whole = False
             print("./tools/bench: %s failed: %s" % (name, error), file=sys.stderr)
     return figures, is_whole

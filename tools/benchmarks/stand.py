@@ -20,7 +20,9 @@ sys.path.insert(0, str(TOP / "tools"))
 from control_plane import build as control_plane_build  # noqa: E402
 from story.stage import NAMESPACE, Failed, RealStage, SimulatedStage, run  # noqa: E402
 
-PROGRAMS = ("slipway", "modules", "tools/sim/slipway-sim", "tools/benchmarks/bench_admission", "tools/benchmarks/bench_decode")
+BENCH_ADMISSION = "tools/benchmarks/bench_admission"
+BENCH_DECODE = "tools/benchmarks/bench_decode"
+PROGRAMS = ("slipway", "modules", "tools/sim/slipway-sim", BENCH_ADMISSION, BENCH_DECODE)
 SLIPWAY_USER = "system:serviceaccount:kube-system:slipway"
 COORDINATIONS = "/apis/apps.containerinfra.nl/v1/namespaces/%s/deploymentcoordinations"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/%s/deployments"

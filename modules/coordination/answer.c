@@ -54,11 +54,11 @@ static struct coord_remark *hold_done(struct coord_memory *memory, struct member
 {
     if (answer->outcome == SW_UNCHANGED && action->verb != SW_HOLD_RELEASE) {
         /* The plan wanted a change where the hand sees none: not at once again. */
-        m->failures++;
-        m->has_failed = true;
+        m->requests.failures++;
+        m->requests.has_failed = true;
         return NULL;
     }
-    m->failures = 0;
+    m->requests.failures = 0;
     m->lost_releases = 0;
     coord_memory_set(&m->error, NULL);
     if (action->is_chain && action->verb != SW_HOLD_RELEASE)
@@ -78,18 +78,18 @@ static struct coord_remark *hold_done(struct coord_memory *memory, struct member
 
 static void hold_conflict(struct member_memory *m, const struct coord_action *action)
 {
-    coord_memory_set(&m->refused_version, action->resource_version);
+    coord_memory_set(&m->requests.refused_version, action->resource_version);
     if (action->verb == SW_HOLD_RELEASE && ++m->lost_releases > LOST_RELEASES_MAX)
-        m->has_failed = true;
+        m->requests.has_failed = true;
 }
 
 static void fail_member(struct member_memory *m, const struct coord_action *action,
                         const struct coord_answer *answer)
 {
-    m->failures++;
-    m->has_failed = true;
+    m->requests.failures++;
+    m->requests.has_failed = true;
     /* A lost answer happens; twice in a row is worth a word. */
-    if (answer->outcome == SW_UNKNOWN && m->failures < 2)
+    if (answer->outcome == SW_UNKNOWN && m->requests.failures < 2)
         return;
     sw_free(m->error);
     m->error = error_text(action, answer);
@@ -101,9 +101,9 @@ static struct coord_remark *hold_answered(struct coord_memory *memory,
 {
     struct member_memory *m = coord_memory_member(memory, action->name);
 
-    if (!m || m->writing != action->number)
+    if (!m || m->requests.writing != action->number)
         return NULL;
-    m->writing = 0;
+    m->requests.writing = 0;
     switch (answer->outcome) {
     case SW_OK:
     case SW_UNCHANGED:
@@ -112,13 +112,13 @@ static struct coord_remark *hold_answered(struct coord_memory *memory,
         hold_conflict(m, action);
         return NULL;
     case SW_HELD:
-        m->has_failed = true;
+        m->requests.has_failed = true;
         return NULL;
     case SW_NOT_FOUND:
-        m->must_read = true;
+        m->requests.must_read = true;
         return NULL;
     case SW_UNKNOWN:
-        m->must_read = true;
+        m->requests.must_read = true;
         /* It may still arrive: in a residual group nobody is released before it cannot. */
         m->is_fenced = false;
         break;
@@ -136,13 +136,13 @@ static void deployment_read(struct coord_memory *memory, const struct coord_acti
 {
     struct member_memory *m = coord_memory_member(memory, action->name);
 
-    if (!m || m->reading != action->number)
+    if (!m || m->requests.reading != action->number)
         return;
-    m->reading = 0;
+    m->requests.reading = 0;
     if (answer->outcome == SW_OK) {
-        m->must_read = false;
+        m->requests.must_read = false;
     } else if (answer->outcome == SW_NOT_FOUND) {
-        m->must_read = false;
+        m->requests.must_read = false;
         fence(memory, action);
     } else {
         fail_member(m, action, answer);
@@ -196,27 +196,27 @@ static struct coord_remark *status_answered(struct coord_memory *memory,
 {
     struct group_memory *group = coord_memory_group(memory, action->name);
 
-    if (!group || group->writing != action->number)
+    if (!group || group->requests.writing != action->number)
         return NULL;
-    group->writing = 0;
+    group->requests.writing = 0;
     switch (answer->outcome) {
     case SW_OK:
     case SW_UNCHANGED:
         coord_memory_set(&group->version, answer->resource_version);
-        group->failures = 0;
+        group->requests.failures = 0;
         if (action->is_record)
             recorded(memory, group, action);
         return action->remarks;
     case SW_CONFLICT:
-        coord_memory_set(&group->refused_version, action->resource_version);
+        coord_memory_set(&group->requests.refused_version, action->resource_version);
         return NULL;
     case SW_NOT_FOUND:
-        group->must_read = true;
+        group->requests.must_read = true;
         return NULL;
     case SW_NOT_LEADER:
         return NULL;
     case SW_UNKNOWN:
-        group->must_read = true;
+        group->requests.must_read = true;
         break;
     case SW_REFUSED:
     case SW_HELD:
@@ -226,8 +226,8 @@ static struct coord_remark *status_answered(struct coord_memory *memory,
         group->is_too_large = true;
         return NULL;
     }
-    bool is_worth_a_word = ++group->failures > 1 || answer->outcome != SW_UNKNOWN;
-    group->has_failed = true;
+    bool is_worth_a_word = ++group->requests.failures > 1 || answer->outcome != SW_UNKNOWN;
+    group->requests.has_failed = true;
     return is_worth_a_word ? warnings(arena, action, answer) : NULL;
 }
 
@@ -236,15 +236,15 @@ static void coordination_read(struct coord_memory *memory, const struct coord_ac
 {
     struct group_memory *group = coord_memory_group(memory, action->name);
 
-    if (!group || group->reading != action->number)
+    if (!group || group->requests.reading != action->number)
         return;
-    group->reading = 0;
+    group->requests.reading = 0;
     if (answer->outcome == SW_OK || answer->outcome == SW_NOT_FOUND) {
-        group->must_read = false;
+        group->requests.must_read = false;
         return;
     }
-    group->failures++;
-    group->has_failed = true;
+    group->requests.failures++;
+    group->requests.has_failed = true;
 }
 
 struct coord_remark *coord_answered(struct coord_memory *memory, const struct coord_action *action,

@@ -265,7 +265,7 @@ static void record(struct work *work, struct group *group)
         if (place->leaves && place->is_ready)
             group->needs_record = true;
         const struct member_memory *m = place->member ? place->member->m : NULL;
-        if (place->leaves && m && (place->is_ready || m->writing || m->reading))
+        if (place->leaves && m && (place->is_ready || m->requests.writing || m->requests.reading))
             group->is_in_chain = true;
     }
     if (!group->needs_record)

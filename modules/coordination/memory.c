@@ -34,7 +34,7 @@ static struct group_memory *group_free(struct group_memory *group)
     sw_free(group->name);
     sw_free(group->uid);
     sw_free(group->version);
-    sw_free(group->refused_version);
+    sw_free(group->requests.refused_version);
     sw_free(group->read_version);
     sw_free(group->blocker);
     return sw_free(group);
@@ -67,7 +67,7 @@ void coord_memory_forget_leaver(struct group_memory *group, const char *name)
 /* Somebody else has written it: what the chain had reached counts no more. */
 static void sync_version(struct group_memory *group, const char *version)
 {
-    if (group->writing || (group->version && strcmp(group->version, version) == 0))
+    if (group->requests.writing || (group->version && strcmp(group->version, version) == 0))
         return;
     coord_memory_set(&group->version, version);
     group->epoch++;
@@ -154,13 +154,12 @@ static void member_reset(struct member_memory *member)
     sw_free(member->version);
     sw_free(member->groups);
     sw_free(member->known_version);
-    sw_free(member->refused_version);
+    sw_free(member->requests.refused_version);
     sw_free(member->error);
     *member = (struct member_memory){
         .name = member->name,
         .full = member->full,
-        .writing = member->writing,
-        .reading = member->reading,
+        .requests = {.writing = member->requests.writing, .reading = member->requests.reading},
         .empty_since_ms = NEVER,
         .complete_since_ms = NEVER,
         .served = INT32_MAX,
@@ -322,7 +321,7 @@ static void sync_members(struct work *work)
         while (old < memory->member_count &&
                (!member || strcmp(memory->members[old]->name, member->name) < 0)) {
             struct member_memory *m = memory->members[old++];
-            if (m->writing || m->reading)
+            if (m->requests.writing || m->requests.reading)
                 next[count++] = m;
             else
                 member_free(m);

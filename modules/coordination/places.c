@@ -97,7 +97,7 @@ static bool is_taken_anywhere(const struct work *work, const struct member *memb
     for (uint32_t g = 0; g < work->group_count; g++) {
         struct leaver *leaver = coord_memory_leaver(work->groups[g].m, member->name, false);
         if (leaver &&
-            (leaver->is_taken || (leaver->taking && leaver->taking == member->m->writing)))
+            (leaver->is_taken || (leaver->taking && leaver->taking == member->m->requests.writing)))
             return true;
     }
     return false;

@@ -95,21 +95,54 @@ static uint64_t with_jitter(struct work *work, uint64_t delay)
     return delay - ((work->random >> 32) * (delay / 2) >> 32);
 }
 
-static bool is_waiting_to_retry(struct work *work, bool *has_failed, uint32_t failures,
-                                uint64_t *retry_ms)
+static bool is_waiting_to_retry(struct work *work, struct requests *r)
 {
     uint64_t now = work->snapshot->now_ms;
 
-    if (*has_failed) {
-        uint64_t delay = (uint64_t)RETRY_FIRST_MS << SW_MIN(failures, 12U);
-        *retry_ms = now + with_jitter(work, SW_MIN(delay, (uint64_t)RETRY_MOST_MS));
-        *has_failed = false;
+    if (r->has_failed) {
+        uint64_t delay = (uint64_t)RETRY_FIRST_MS << SW_MIN(r->failures, 12U);
+        r->retry_ms = now + with_jitter(work, SW_MIN(delay, (uint64_t)RETRY_MOST_MS));
+        r->has_failed = false;
     }
-    if (*retry_ms > now) {
-        coord_look_again(work, *retry_ms);
+    if (r->retry_ms > now) {
+        coord_look_again(work, r->retry_ms);
         return true;
     }
     return false;
+}
+
+static bool get(struct work *work, struct requests *r, enum coord_action_type type,
+                const char *name)
+{
+    if (r->writing || r->reading || is_waiting_to_retry(work, r))
+        return false;
+    r->reading = action_add(work, type, name)->number;
+    return true;
+}
+
+/* version: of the object as it was last seen. */
+static bool is_free(struct work *work, struct requests *r, const char *version,
+                    enum coord_action_type getting, const char *name)
+{
+    if (r->writing || r->reading)
+        return false;
+    if (r->refused_version) {
+        if (strcmp(r->refused_version, version) == 0)
+            r->must_read = true;
+        coord_memory_set(&r->refused_version, NULL);
+    }
+    if (r->must_read) {
+        get(work, r, getting, name);
+        return false;
+    }
+    return !is_waiting_to_retry(work, r);
+}
+
+/* None is under way, and none is to follow. */
+static bool is_at_rest(const struct work *work, const struct requests *r)
+{
+    return !r->writing && !r->reading && !r->must_read && !r->has_failed &&
+           r->retry_ms <= work->snapshot->now_ms;
 }
 
 static const char *const *group_names(struct work *work, struct group *const *groups,
@@ -124,51 +157,19 @@ static const char *const *group_names(struct work *work, struct group *const *gr
 
 bool coord_get_member(struct work *work, struct member *member)
 {
-    struct member_memory *m = member->m;
-
-    if (m->writing || m->reading ||
-        is_waiting_to_retry(work, &m->has_failed, m->failures, &m->retry_ms))
-        return false;
-    m->reading = action_add(work, COORD_GET_DEPLOYMENT, member->name)->number;
-    return true;
+    return get(work, &member->m->requests, COORD_GET_DEPLOYMENT, member->name);
 }
 
 bool coord_member_is_free(struct work *work, struct member *member)
 {
-    struct member_memory *m = member->m;
-
-    if (m->writing || m->reading)
-        return false;
-    if (m->refused_version) {
-        if (strcmp(m->refused_version, member->d->meta.resource_version) == 0)
-            m->must_read = true;
-        coord_memory_set(&m->refused_version, NULL);
-    }
-    if (m->must_read) {
-        coord_get_member(work, member);
-        return false;
-    }
-    return !is_waiting_to_retry(work, &m->has_failed, m->failures, &m->retry_ms);
+    return is_free(work, &member->m->requests, member->d->meta.resource_version,
+                   COORD_GET_DEPLOYMENT, member->name);
 }
 
 bool coord_group_is_free(struct work *work, struct group *group)
 {
-    struct group_memory *m = group->m;
-
-    if (m->writing || m->reading)
-        return false;
-    if (m->refused_version) {
-        if (strcmp(m->refused_version, group->c->meta.resource_version) == 0)
-            m->must_read = true;
-        coord_memory_set(&m->refused_version, NULL);
-    }
-    if (is_waiting_to_retry(work, &m->has_failed, m->failures, &m->retry_ms))
-        return false;
-    if (m->must_read) {
-        m->reading = action_add(work, COORD_GET_COORDINATION, group->name)->number;
-        return false;
-    }
-    return true;
+    return is_free(work, &group->m->requests, group->c->meta.resource_version,
+                   COORD_GET_COORDINATION, group->name);
 }
 
 struct coord_action *coord_hold(struct work *work, struct member *member, enum sw_hold_verb verb,
@@ -189,7 +190,7 @@ struct coord_action *coord_hold(struct work *work, struct member *member, enum s
     action->group_count = member->group_count;
     action->was_complete = member->is_complete;
     action->had_right = member->has_right;
-    member->m->writing = action->number;
+    member->m->requests.writing = action->number;
     return action;
 }
 
@@ -245,7 +246,7 @@ struct coord_action *coord_write_status(struct work *work, struct group *group, 
         note_begun(work, group, action);
         group->m->sent_sequence = ++work->memory->sequence;
     }
-    group->m->writing = action->number;
+    group->m->requests.writing = action->number;
     return action;
 }
 
@@ -257,8 +258,8 @@ static void read_doubtful(struct work *work)
 {
     for (uint32_t i = 0; i < work->member_count; i++) {
         struct member *member = &work->members[i];
-        const struct member_memory *m = member->m;
-        if (member->d && (m->must_read || m->refused_version || m->has_failed || m->error))
+        const struct requests *r = &member->m->requests;
+        if (member->d && (r->must_read || r->refused_version || r->has_failed || member->m->error))
             coord_member_is_free(work, member);
     }
 }
@@ -266,12 +267,9 @@ static void read_doubtful(struct work *work)
 /* A status on the way may be the record behind which the release is tried again. */
 static bool may_go_on(const struct work *work, const struct member *member)
 {
-    for (uint32_t i = 0; i < member->group_count; i++) {
-        const struct group_memory *m = member->groups[i]->m;
-        if (m->writing || m->reading || m->must_read || m->has_failed ||
-            m->retry_ms > work->snapshot->now_ms)
+    for (uint32_t i = 0; i < member->group_count; i++)
+        if (!is_at_rest(work, &member->groups[i]->m->requests))
             return true;
-    }
     return false;
 }
 
@@ -280,10 +278,10 @@ static void forget_errors(struct work *work)
 {
     for (uint32_t i = 0; i < work->member_count; i++) {
         struct member_memory *m = work->members[i].m;
-        if (m->failures == 0 || m->writing || m->reading || m->must_read || m->has_failed ||
-            m->retry_ms > work->snapshot->now_ms || may_go_on(work, &work->members[i]))
+        if (m->requests.failures == 0 || !is_at_rest(work, &m->requests) ||
+            may_go_on(work, &work->members[i]))
             continue;
-        m->failures = 0;
+        m->requests.failures = 0;
         coord_memory_set(&m->error, NULL);
     }
 }

@@ -309,8 +309,8 @@ static enum obstacle obstacle_of(struct work *work, struct member *member)
 
     if (member->seen->others != SW_VERDICT_FREE)
         return FORBIDDEN;
-    if (m->retry_ms > work->snapshot->now_ms) {
-        coord_look_again(work, m->retry_ms);
+    if (m->requests.retry_ms > work->snapshot->now_ms) {
+        coord_look_again(work, m->requests.retry_ms);
         return FORBIDDEN;
     }
     for (uint32_t i = 0; i < member->group_count; i++) {
@@ -324,7 +324,8 @@ static enum obstacle obstacle_of(struct work *work, struct member *member)
                  (group->is_adopting || !group->may_record || !are_others_settled(group, member)))
             worst = NOT_YET;
     }
-    if (worst == NOTHING && (!member->is_observed || m->writing || m->reading || m->must_read))
+    if (worst == NOTHING && (!member->is_observed || m->requests.writing || m->requests.reading ||
+                             m->requests.must_read))
         worst = NOT_YET;
     if (worst == NOT_YET)
         note_blocker(member);

@@ -202,7 +202,7 @@ static bool is_to_be_freed(const struct member *member)
 static bool is_in_the_way(const struct member *member)
 {
     return !member->m->is_fenced || !member->is_settled || member->has_right ||
-           member->m->writing || member->m->reading;
+           member->m->requests.writing || member->m->requests.reading;
 }
 
 static void tend(struct work *work, struct member *member)

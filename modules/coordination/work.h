@@ -49,6 +49,17 @@ struct missing {
     bool is_named; /* in this run: an object bears its name */
 };
 
+/* To one object. */
+struct requests {
+    uint64_t writing; /* number of the action under way; 0: none */
+    uint64_t reading;
+    bool must_read;        /* before the next write */
+    char *refused_version; /* a write on this version got a 409 */
+    uint32_t failures;
+    bool has_failed; /* since the last run: the next try waits */
+    uint64_t retry_ms;
+};
+
 struct group_memory {
     char *name;
     char *uid;
@@ -60,14 +71,7 @@ struct group_memory {
     uint64_t sent_sequence;
     struct leaver *leavers;
     uint32_t leaver_count;
-    /* requests */
-    uint64_t writing; /* number of the action under way; 0: none */
-    uint64_t reading;
-    bool must_read;        /* before the next write */
-    char *refused_version; /* a write on this version got a 409 */
-    uint32_t failures;
-    bool has_failed; /* since the last run: the next try waits */
-    uint64_t retry_ms;
+    struct requests requests;
     bool is_too_large; /* a status with lists was refused */
     /* the choice of the next one waits for somebody */
     uint64_t blocked_since_ms; /* NEVER */
@@ -117,14 +121,7 @@ struct member_memory {
     uint64_t known_sequence;
     uint32_t lost_releases;
     bool is_stranger; /* bears the name of a recorded one that is gone */
-    /* requests */
-    uint64_t writing;
-    uint64_t reading;
-    bool must_read;
-    char *refused_version;
-    uint32_t failures;
-    bool has_failed;
-    uint64_t retry_ms;
+    struct requests requests;
     char *error;
     bool is_fenced; /* of a residual group: written once by us */
     bool is_first;  /* its pause is one of the first of its groups */

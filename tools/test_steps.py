@@ -272,7 +272,7 @@ STEPS = {step.name: step for step in (
     Step("scale", step_scale, 1, ["sanitized", "kubernetes"], "500 groups; 5 000 Deployments in one"),
     Step("builtin", step_builtin, 1, ["packages"], "the modules linked in instead of loaded"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
-    Step("tools", step_tools, 1, ["build"], "parts of tools/bench and of this command; no figures"),
+    Step("tools", step_tools, 1, ["build", "kubernetes"], "tools/bench in its quick form; parts of it and of this command"),
     Step("memory", step_memory, 1, ["build", "kubernetes"], "resident memory over rollouts, relists, reconnects"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
     Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),

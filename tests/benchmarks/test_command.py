@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./tools/bench as it is called; the two subjects that need no cluster."""
+"""./tools/bench as it is called. What is measured beside others says little, but that it can be measured is seen."""
 
 import json
 import os
@@ -14,14 +14,13 @@ def bench(*args):
                           env=dict(os.environ, SLIPWAY_BUILD=str(TOP / "build")))
 
 
-def test_what_was_measured_is_a_number_and_the_rest_is_null():
-    done = bench("--quick", "--json", "decode")
+def test_a_quick_run_of_all_of_it_gives_every_figure():
+    done = bench("--quick", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures.pop("quick") == 1
-    measured = {key for key, value in figures.items() if value is not None}
-    assert measured == {"decode_mb_per_s", "decode_jansson_mb_per_s"}
-    assert figures["decode_mb_per_s"] > figures["decode_jansson_mb_per_s"] > 0
+    assert figures.pop("image_mib") is None, "SLIPWAY_IMAGE names none here"
+    assert not [key for key, value in figures.items() if not isinstance(value, (int, float))], figures
 
 
 def test_the_table_names_what_was_left_out():

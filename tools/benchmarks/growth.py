@@ -72,7 +72,7 @@ def grow(bench, sizes, add, group_count):
     """The cost at each size; add(client, from, to) makes what is missing to the next."""
     costs = []
     with cluster(bench) as stage:
-        stage.tell_kubelets("PATCH", "/settings", {"start": "0ms", "stop": "0ms"})
+        stage.cluster.kubelets("PATCH", "/settings", {"start": "0ms", "stop": "0ms"})
         for before, size in zip([0, *sizes], sizes):
             add(stage.client, before, size)
             # A new process for each size: what an earlier one has learnt and kept shall not matter.

@@ -96,7 +96,7 @@ def seen_ms(timelines):
 def play(bench, stage, rounds, core=None):
     """slipway hands over (MEMBERS - 1) * rounds times; (what a watcher saw, in ms; processor time of slipway, and how long it was
     ready and others ran, in ms; when it began, as time.monotonic_ns() tells it)."""
-    stage.tell_kubelets("PATCH", "/settings", {"start": START, "stop": "0ms"})
+    stage.cluster.kubelets("PATCH", "/settings", {"start": START, "stop": "0ms"})
     slipway = start_slipway(stage)
     if core is not None:
         pin(slipway.process.pid, core)
@@ -158,7 +158,7 @@ def measure_poller(bench):
     count, members = bench.pick((10, 2), (20, 4))
     groups = ["g%04d" % number for number in range(count)]
     with cluster(bench) as stage:
-        stage.tell_kubelets("PATCH", "/settings", {"start": "30ms", "stop": "0ms"})
+        stage.cluster.kubelets("PATCH", "/settings", {"start": "30ms", "stop": "0ms"})
         fill(bench, stage.client, count, members)
         until(lambda: all(is_complete(item) for item in stage.client.get(PATH)["items"]), "all are complete", 60)
         poller = Poller(stage.client, NAMESPACE)

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 # The folder of this file would let its decode.py, say, stand before any other module of that name.
@@ -50,9 +51,13 @@ def measure(bench, names):
         except stand.Missing as missing:
             bench.say("%s is left out: %s" % (name, missing))
             figures += [Figure(key, None, "not measured: %s" % missing) for key in getattr(SUBJECTS[name], "KEYS", ())]
-        except (stand.Failed, AssertionError, OSError) as error:
+        except (stand.Failed, AssertionError) as error:
             is_whole = False
             print("./tools/bench: %s failed: %s" % (name, error), file=sys.stderr)
+        except Exception:  # a fault of the benchmark itself, which must not take the figures of the others along
+            is_whole = False
+            print("./tools/bench: %s failed:" % name, file=sys.stderr)
+            traceback.print_exc()
     return figures, is_whole
 
 

@@ -32,7 +32,7 @@ def time_to_ready(stage, name):
 def measure(bench):
     groups, each, runs = bench.pick((50, 20, 2), (500, 20, 5))
     with cluster(bench) as stage:
-        stage.tell_kubelets("PATCH", "/settings", {"start": "0ms", "stop": "0ms"})
+        stage.cluster.kubelets("PATCH", "/settings", {"start": "0ms", "stop": "0ms"})
         bench.say("make %d Deployments in %d groups" % (groups * each, groups))
         namespaces = [NAMESPACE, *("space-%d" % number for number in range(1, groups // IN_A_NAMESPACE))]
         for name in namespaces[1:]:

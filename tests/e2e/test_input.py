@@ -135,7 +135,7 @@ def test_objects_of_a_mebibyte(scene):
     slipway = scene.slipway()
     for name, count in (("large", 16000), ("web", 1000)):
         values = ["%s-%05d" % ("x" * 50, number) for number in range(count)]
-        scene.post_coordination(name, {"matchExpressions": [{"key": "app", "operator": "In", "values": [*values, "web"]}]})
+        scene.coordinate(name, {"matchExpressions": [{"key": "app", "operator": "In", "values": [*values, "web"]}]})
     until(lambda: scene.status().get("observedGeneration"), "the coordination is seen")
     assert "%s/large: /spec/labelSelector: more text than is accepted here" % scene.namespace in slipway.log()
     assert slipway.metric("slipway_bad_objects_total") == 1

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") != "sim", 
 def come_and_go(scene, number):
     """A coordination, a Deployment and a label that nobody has seen before and nobody will again."""
     name = "guest-%d" % number
-    scene.post_coordination(name, {"matchLabels": {"group": name}})
+    scene.coordinate(name, {"matchLabels": {"group": name}})
     scene.create(name, labels={"group": name, "guest": name})
     until(lambda: scene.status(name).get("selected") == 1, "%s is selected" % name)
     scene.delete(name)
@@ -51,7 +51,7 @@ def test_rollouts_relists_and_reconnects_leave_memory_flat(scene):
     slipway, proxy = scene.slipway_behind_proxy(settings="client: {qps: 1000, burst: 1000}\n")
     scene.cluster.pods_take(scene.namespace, start="10ms", stop="0ms")
     for group in GROUPS:
-        scene.post_coordination(group, {"matchLabels": {"group": group}})
+        scene.coordinate(group, {"matchLabels": {"group": group}})
     until(lambda: all(scene.status(group).get("observedGeneration") for group in GROUPS), "all coordinations are seen")
     names = sum(NAMES.values(), [])
     in_parallel(lambda name: scene.create(name, replicas=1, labels={"group": name.partition("-")[0]}), names)

@@ -50,6 +50,23 @@ class Client:
     def delete(self, path, body=None):
         return self.request("DELETE", path, body)
 
+    def put_in_place(self, path, body):
+        """Creates the object in that collection, or gives the one that is there these fields (a merge patch)."""
+        try:
+            return self.post(path, body)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        return self.patch(path + "/" + body["metadata"]["name"], body)
+
+    def remove(self, path):
+        """Deletes it, unless it is gone already."""
+        try:
+            self.delete(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
     def request(self, method, path, body=None, content_type="application/json"):
         """The decoded answer; ApiError where it is not a success; OSError where there is none."""
         data = None if body is None else json.dumps(body).encode()

@@ -15,6 +15,7 @@ sys.path.insert(0, str(TOP / "tools"))
 from control_plane.instance import service_account_token  # noqa: E402
 
 SERVICE_ACCOUNT = ("kube-system", "slipway")
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 class Failed(Exception):
@@ -71,7 +72,7 @@ class Access:
 
     def register_webhook(self, name, labels, url, ca_pem, failure_policy="Fail", timeout_s=5, reinvocation="IfNeeded"):
         """The API server asks that URL before it stores a Deployment in a namespace that has the labels."""
-        self.apply({
+        self.api.put_in_place(WEBHOOKS, {
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": name},
             "webhooks": [{
@@ -86,7 +87,7 @@ class Access:
         })
 
     def unregister_webhook(self, name):
-        self.kubectl("delete", "mutatingwebhookconfiguration", name, "--ignore-not-found")
+        self.api.remove(WEBHOOKS + "/" + name)
 
     # ---- kubelets ----
 

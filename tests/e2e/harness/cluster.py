@@ -97,7 +97,7 @@ class SimulatedCluster(Cluster):
     def start(folder, *_):
         folder = pathlib.Path(folder)
         if not (folder / "state.json").exists():
-            build = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
+            build = pathlib.Path(os.environ.get("SLIPWAY_SIM_BUILD") or os.environ.get("SLIPWAY_BUILD") or TOP / "build")
             Simulator.start(folder, build / "tools" / "sim" / "slipway-sim")
             SimulatedCluster(folder).install()
         return SimulatedCluster(folder)

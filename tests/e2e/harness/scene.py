@@ -54,8 +54,8 @@ class Scene:
         self.cluster, self.namespace, self.folder = cluster, namespace, folder
         self.api = cluster.api
         self.processes, self.proxies = [], []
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace",
-                       "metadata": {"name": namespace, "labels": {"slipway.test/namespace": namespace}}})
+        self.api.post("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                             "metadata": {"name": namespace, "labels": {"slipway.test/namespace": namespace}}})
         self.observer = Observer(cluster, namespace, lambda: any(process.is_in_charge for process in list(self.processes)))
         promise.watch(self.observer.broken_promises)
 
@@ -87,11 +87,14 @@ class Scene:
         name = "lead-%s-%s" % (account[1], lease)
         rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
                  {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease], "verbs": ["get", "update"]}]
-        self.cluster.apply({"apiVersion": "v1", "kind": "List", "items": [
-            {"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name, "namespace": self.namespace}, "rules": rules},
-            {"apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": name, "namespace": self.namespace},
-             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-             "subjects": [{"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}]}]})
+        self._put_role("roles", {"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name}, "rules": rules})
+        self._put_role("rolebindings", {
+            "apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "namespace": account[0], "name": account[1]}]})
+
+    def _put_role(self, plural, manifest):
+        self.api.put_in_place("/apis/%s/namespaces/%s/%s" % (RBAC, self.namespace, plural), manifest)
 
     def webhook_of(self, process, failure_policy="Fail"):
         """From now on the API server asks this process."""
@@ -124,15 +127,10 @@ class Scene:
     # ---- coordinations ----
 
     def coordinate(self, name="web", selector=None, **spec):
-        return self.cluster.apply(self._manifest(name, {"matchLabels": {"app": "web"}} if selector is None else selector, spec))
-
-    def post_coordination(self, name, selector, **spec):
-        """Without kubectl: where there are many, or one is larger than kubectl can note down."""
-        return self.api.post(COORDINATION_PATH % self.namespace, self._manifest(name, selector, spec))
-
-    def _manifest(self, name, selector, spec):
-        return {"apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination",
-                "metadata": {"name": name, "namespace": self.namespace}, "spec": dict({"labelSelector": selector}, **spec)}
+        selector = {"matchLabels": {"app": "web"}} if selector is None else selector
+        return self.api.post(COORDINATION_PATH % self.namespace, {
+            "apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination",
+            "metadata": {"name": name}, "spec": dict({"labelSelector": selector}, **spec)})
 
     def coordination(self, name="web"):
         return self.api.get(COORDINATION_PATH % self.namespace + "/" + name)
@@ -315,6 +313,6 @@ class Scene:
             proxy.close()
         self.observer.stop()
         self.no_webhook()
-        self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
+        self.api.remove("/api/v1/namespaces/" + self.namespace)
         problems += [self.observer.broken_promises()] if self.observer.violations else []
         assert not problems, "\n\n".join(problems)

@@ -7,6 +7,7 @@
 #ifndef SW_BASE_CONFIG_H
 #define SW_BASE_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct cyaml_schema_value;
@@ -26,6 +27,9 @@ int sw_config_parse(const char *name, const char *text, size_t len,
  * as in the message above; where it is not in the file (any more), the line is that of the
  * innermost mapping or list around it that is, or left out. The file is read again. */
 void sw_config_blame(const char *path, const char *key, struct sw_error *error);
+/* Whether two values that were loaded with the schema say the same; comments, order and what is
+ * left out for its default make no difference. */
+bool sw_config_is_same(const struct cyaml_schema_value *schema, const void *a, const void *b);
 void *sw_config_free(const struct cyaml_schema_value *schema, void *value); /* returns NULL */
 
 #endif

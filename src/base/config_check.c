@@ -30,8 +30,7 @@ struct checker {
 
 /* ---- the schema ---- */
 
-/* Ours, or NULL where the field is libcyaml's (or one to ignore). */
-static const struct sw_config_value *own_value(const struct cyaml_schema_value *schema)
+const struct sw_config_value *sw_config_own_value(const struct cyaml_schema_value *schema)
 {
     if (schema->type != CYAML_IGNORE || !schema->sequence.entry) {
         return NULL;
@@ -205,7 +204,7 @@ static const char *amount(struct checker *c, uint32_t min, uint32_t max)
 
 static const char *expectation(struct checker *c, const struct cyaml_schema_value *schema)
 {
-    const struct sw_config_value *own = own_value(schema);
+    const struct sw_config_value *own = sw_config_own_value(schema);
     if (own) {
         return own_expectation(c, own);
     }
@@ -306,7 +305,7 @@ static bool is_number(const struct cyaml_schema_value *schema, const char *text)
 
 static bool is_good_scalar(const struct cyaml_schema_value *schema, const struct sw_yaml *node)
 {
-    const struct sw_config_value *own = own_value(schema);
+    const struct sw_config_value *own = sw_config_own_value(schema);
     size_t len = strlen(node->text);
     int64_t value;
     if (own) {
@@ -351,7 +350,7 @@ static int check_required(struct checker *c, const struct cyaml_schema_value *sc
                           const struct sw_yaml *node)
 {
     for (const struct cyaml_schema_field *f = schema->mapping.fields; f->key; f++) {
-        bool is_ignored = f->value.type == CYAML_IGNORE && !own_value(&f->value);
+        bool is_ignored = f->value.type == CYAML_IGNORE && !sw_config_own_value(&f->value);
         if ((f->value.flags & CYAML_FLAG_OPTIONAL) || is_ignored ||
             find_member(schema, node, f->key)) {
             continue;
@@ -422,7 +421,7 @@ static int check_value(struct checker *c, const struct cyaml_schema_value *schem
     case CYAML_BITFIELD: /* its members are left to libcyaml: nobody uses one */
         return node->type == SW_YAML_MAPPING ? 0 : refuse(c, schema, node);
     case CYAML_IGNORE:
-        if (!own_value(schema)) {
+        if (!sw_config_own_value(schema)) {
             return 0;
         }
         break;
@@ -472,7 +471,7 @@ static void fill_mapping(const struct cyaml_schema_value *schema, char *data,
 {
     for (const struct cyaml_schema_field *f = schema->mapping.fields; f->key; f++) {
         const struct sw_yaml *member = find_member(schema, node, f->key);
-        const struct sw_config_value *own = own_value(&f->value);
+        const struct sw_config_value *own = sw_config_own_value(&f->value);
         if (own) {
             int64_t value = own->otherwise;
             sw_assert(!member || read_own(own, member->text, &value));

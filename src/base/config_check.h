@@ -8,9 +8,12 @@
 
 struct cyaml_schema_value;
 struct sw_arena;
+struct sw_config_value;
 struct sw_error;
 struct sw_yaml;
 
+/* The member if it is ours (slipway/config.h), or NULL where it is libcyaml's or one to ignore. */
+const struct sw_config_value *sw_config_own_value(const struct cyaml_schema_value *schema);
 /* root NULL: a mapping without keys. SW_E_CONFIG with the message. */
 int sw_config_check(struct sw_arena *arena, const char *name,
                     const struct cyaml_schema_value *schema, const struct sw_yaml *root,

@@ -9,6 +9,7 @@
  */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -154,14 +155,46 @@ static void watch_free(struct sw_file_watch *watch)
     sw_free(watch);
 }
 
-/* True if the content is another than at the last look. */
-static bool look_at(struct watched *file)
+static int hash_file(const char *path, uint64_t *ret_hash)
 {
     char *bytes = NULL;
     size_t len = 0;
-    int rc = sw_file_read(file->path, WATCH_LIMIT_BYTES, &bytes, &len, NULL);
-    uint64_t hash = rc ? 0 : sw_hash(bytes, len);
+    int rc = sw_file_read(path, WATCH_LIMIT_BYTES, &bytes, &len, NULL);
+    if (!rc) {
+        *ret_hash = sw_hash(bytes, len);
+    }
     sw_free_secret(bytes, len);
+    return rc;
+}
+
+/* A sum, because names come in any order. What is hidden changes with each swap of ..data. */
+static int hash_names(const char *path, uint64_t *ret_hash)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    if (!folder) {
+        return -errno;
+    }
+    while ((entry = readdir(folder))) {
+        if (entry->d_name[0] != '.') {
+            *ret_hash += sw_hash(entry->d_name, strlen(entry->d_name));
+        }
+    }
+    closedir(folder);
+    return 0;
+}
+
+static bool is_folder(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 0 && path[len - 1] == '/';
+}
+
+/* True if the content is another than at the last look. */
+static bool look_at(struct watched *file)
+{
+    uint64_t hash = 0;
+    int rc = is_folder(file->path) ? hash_names(file->path, &hash) : hash_file(file->path, &hash);
     bool has_changed = rc != file->error || hash != file->hash;
     file->error = rc;
     file->hash = hash;
@@ -191,16 +224,21 @@ static void watch_folder(struct folder *folder)
     uv_unref((uv_handle_t *)&folder->handle);
 }
 
-static void look(struct sw_file_watch *watch)
+static bool look_at_all(struct sw_file_watch *watch)
 {
     bool has_changed = false;
-    for (size_t i = 0; i < watch->folder_count; i++) {
-        watch_folder(&watch->folders[i]);
-    }
     for (size_t i = 0; i < watch->count; i++) {
         has_changed |= look_at(&watch->files[i]);
     }
-    if (has_changed) {
+    return has_changed;
+}
+
+static void look(struct sw_file_watch *watch)
+{
+    for (size_t i = 0; i < watch->folder_count; i++) {
+        watch_folder(&watch->folders[i]);
+    }
+    if (look_at_all(watch)) {
         watch->fn(watch->arg); /* may close the watch */
     }
 }
@@ -279,14 +317,17 @@ int sw_file_watch_open(struct sw_loop *loop, const char *const *paths, size_t co
         sw_file_watch_close(watch);
         return rc;
     }
-    for (size_t i = 0; i < count; i++) {
-        look_at(&watch->files[i]); /* after the folders are watched, so that no change is missed */
-    }
+    look_at_all(watch); /* after the folders are watched, so that no change is missed */
     if (poll_ms) {
         sw_timer_start(&watch->poll, poll_ms);
     }
     *ret_watch = watch;
     return 0;
+}
+
+void sw_file_watch_see(struct sw_file_watch *watch)
+{
+    look_at_all(watch);
 }
 
 static void on_closed(uv_handle_t *handle)

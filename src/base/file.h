@@ -24,12 +24,16 @@ int sw_file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t 
  * open); a file that cannot be read is a content of its own. */
 typedef void (*sw_file_watch_fn)(void *arg);
 
-/* Watches by inotify (uv_fs_event) on the folders and looks besides every poll_ms (0: never; NFS
- * and some mounts send no events). Works on a virtual loop by polling alone. Does not keep the loop
- * alive. */
+/* A path that ends in "/" is a folder: its content are the names in it, but for those that begin
+ * with a dot. Watches by inotify (uv_fs_event) on the folders and looks besides every poll_ms (0:
+ * never; NFS and some mounts send no events). Works on a virtual loop by polling alone. Does not
+ * keep the loop alive. */
 int sw_file_watch_open(struct sw_loop *loop, const char *const *paths, size_t count,
                        uint64_t poll_ms, sw_file_watch_fn fn, void *arg,
                        struct sw_file_watch **ret_watch);
+/* What the files hold now counts as told of: by whoever reads them for another reason, before it
+ * does. */
+void sw_file_watch_see(struct sw_file_watch *watch);
 void sw_file_watch_close(struct sw_file_watch *watch); /* takes NULL */
 
 #endif

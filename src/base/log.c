@@ -384,6 +384,11 @@ int sw_log_level_parse(const char *text, enum sw_level *ret_level)
     return -EINVAL;
 }
 
+const char *sw_log_level_name(enum sw_level level)
+{
+    return level_names[level];
+}
+
 int sw_log_format_parse(const char *text, enum sw_log_format *ret_format)
 {
     if (strcmp(text, "json") == 0) {

@@ -58,6 +58,7 @@ bool sw_log_is_on(const struct sw_log *log, enum sw_level level);
     sw_log_write(log, level, message, (const struct sw_field[]){__VA_ARGS__})
 
 int sw_log_level_parse(const char *text, enum sw_level *ret_level);        /* -EINVAL */
+const char *sw_log_level_name(enum sw_level level);                        /* "debug" */
 int sw_log_format_parse(const char *text, enum sw_log_format *ret_format); /* -EINVAL */
 
 #endif

@@ -453,6 +453,58 @@ TEST(survives_a_text_cut_at_any_place)
     assert_true(loaded > 10);
 }
 
+static void compare(const char *one, const char *other, bool is_same)
+{
+    struct config *a = parsed(one), *b = parsed(other);
+    if (sw_config_is_same(&schema, a, b) != is_same || sw_config_is_same(&schema, b, a) != is_same)
+        fail_msg("\"%s\" and \"%s\": wanted %s", one, other, is_same ? "same" : "not the same");
+    done(a);
+    done(b);
+}
+
+TEST(are_the_same_where_they_say_the_same)
+{
+    static const char *const different[] = {
+        "small: 1\n",
+        "byte: 1\n",
+        "large: 1\n",
+        "positive: 1\n",
+        "bounded: 1\n",
+        "is-on: true\n",
+        "name: a\n",
+        "name: ab\n",
+        "code: ab\n",
+        "colour: blue\n",
+        "colours: [blue]\n",
+        "factor: 0.5\n",
+        "words: [a]\n",
+        "words: [b]\n",
+        "words: [a, b]\n",
+        "hooks: [{port: 1}]\n",
+        "hooks: [{port: 2}]\n",
+        "hooks: [{port: 1, host: a}]\n",
+        "hooks: [{port: 1}, {port: 1}]\n",
+        "pair: [0, 1]\n",
+        "pause: 2h\n",
+        "delay: 1s\n",
+        "hook: {port: 1}\n",
+        "hook: {port: 1, tls: false}\n",
+        "hook: {port: 1, timeout: 1s}\n",
+        "spare: {port: 1}\n",
+        "bits: {low: 1}\n",
+        "",
+    };
+    for (size_t i = 0; i < SW_ARRAY_SIZE(different); i++)
+        for (size_t j = 0; j < SW_ARRAY_SIZE(different); j++)
+            compare(different[i], different[j], i == j);
+    compare("small: 1\nlarge: 2\n", "# why\nlarge: 2\n\nsmall: 0x1\n", true);
+    compare("delay: 60s\n", "delay: 1m\n", true);
+    compare("delay: 0\nbounded: -2\n", "", true);
+    compare("hooks: [{port: 1, host: a}]\n", "hooks:\n- host: 'a'\n  port: 1\n  tls: yes\n", true);
+    compare("comment: a\n", "comment: b\n", true);
+    compare("hooks: []\n", "", true);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -470,6 +522,7 @@ int main(void)
         CASE("config", reads_files),
         CASE("config", blames_a_key_for_what_no_schema_says),
         CASE("config", survives_a_text_cut_at_any_place),
+        CASE("config", are_the_same_where_they_say_the_same),
     };
     return RUN(tests);
 }

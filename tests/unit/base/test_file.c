@@ -296,6 +296,64 @@ TEST(finds_a_folder_that_appears_later)
     scene_close(&s);
 }
 
+/* What is written into a file of the folder is not the folder's content, nor is what is hidden. */
+TEST(sees_which_names_are_in_a_folder)
+{
+    struct scene s = {.folder = test_folder_new()};
+    scene_open(&s, false, 1000, "d/", NULL);
+    assert_int_equal(mkdir(path_of(&s, "d"), 0700), 0);
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 1); /* it is there */
+    put(&s, "d/f", "one");
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 2);
+    put(&s, "d/f", "two");
+    put(&s, "d/.g", "hidden");
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 2);
+    assert_int_equal(rename(path_of(&s, "d/f"), path_of(&s, "d/e")), 0);
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 3);
+    scene_close(&s);
+}
+
+static void put_into_folder(struct scene *s)
+{
+    if (s->calls == 1)
+        put(s, "d/second", "");
+    else
+        sw_timer_stop(&s->guard);
+}
+
+TEST(compares_with_what_somebody_else_has_seen)
+{
+    struct scene s = {.folder = test_folder_new()};
+    put(&s, "f", "one");
+    scene_open(&s, false, 1000, "f", NULL);
+    put(&s, "f", "two");
+    sw_file_watch_see(s.watch);
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 0);
+    put(&s, "f", "one"); /* as it was at first */
+    sw_loop_virtual_advance(s.loop, 3000);
+    assert_int_equal(s.calls, 1);
+    scene_close(&s);
+}
+
+/* No polling here either. */
+TEST(hears_of_names_in_a_folder)
+{
+    struct scene s = {.folder = test_folder_new(), .next = put_into_folder};
+    assert_int_equal(mkdir(path_of(&s, "d"), 0700), 0);
+    scene_open(&s, true, 0, "d/", NULL);
+    sw_timer_start(&s.guard, 20000);
+    put(&s, "d/first", "");
+    sw_loop_run(s.loop);
+    assert_false(s.has_timed_out);
+    assert_int_equal(s.calls, 2);
+    scene_close(&s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -311,6 +369,9 @@ int main(void)
         CASE("file watch", does_not_keep_the_loop_alive),
         CASE("file watch", sees_a_mounted_file_being_swapped),
         CASE("file watch", finds_a_folder_that_appears_later),
+        CASE("file watch", sees_which_names_are_in_a_folder),
+        CASE("file watch", compares_with_what_somebody_else_has_seen),
+        CASE("file watch", hears_of_names_in_a_folder),
     };
     return RUN(tests);
 }

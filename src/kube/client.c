@@ -318,6 +318,11 @@ void sw_client_log_answer(struct sw_client *client, const char *method, const ch
     }
 }
 
+void sw_client_set_rate(struct sw_client *client, double requests_per_second, unsigned burst)
+{
+    sw_rate_limit_set(&client->limit, requests_per_second, burst);
+}
+
 bool sw_client_take_token(struct sw_client *client, struct sw_rate_waiter *waiter)
 {
     bool bites_first;

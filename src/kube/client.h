@@ -42,6 +42,8 @@ struct sw_client_options {
 struct sw_client *sw_client_new(struct sw_loop *loop, struct sw_transport *transport,
                                 const struct sw_client_options *options, struct sw_metrics *metrics,
                                 const struct sw_log *log);
+/* From now on, for all that is not sent yet; as in the options, but not 0. */
+void sw_client_set_rate(struct sw_client *client, double requests_per_second, unsigned burst);
 /* Cancels what is under way, without callbacks. Reflectors and leases must be gone. */
 struct sw_client *sw_client_free(struct sw_client *client);
 

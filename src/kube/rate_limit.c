@@ -67,6 +67,17 @@ void sw_rate_limit_init(struct sw_rate_limit *limit, struct sw_loop *loop, doubl
     sw_timer_init(&limit->timer, loop, on_timer);
 }
 
+void sw_rate_limit_set(struct sw_rate_limit *limit, double per_second, unsigned burst)
+{
+    fill(limit);
+    limit->per_ms = per_second / 1000.0;
+    limit->burst = burst;
+    limit->tokens = SW_MIN(limit->tokens, limit->burst);
+    if (sw_link_first(&limit->waiting)) {
+        arm(limit);
+    }
+}
+
 void sw_rate_limit_done(struct sw_rate_limit *limit)
 {
     sw_assert(!sw_link_first(&limit->waiting));

@@ -35,6 +35,8 @@ struct sw_rate_limit {
 
 void sw_rate_limit_init(struct sw_rate_limit *limit, struct sw_loop *loop, double per_second,
                         unsigned burst);
+/* From now on; who waits goes on waiting, by the new rate. */
+void sw_rate_limit_set(struct sw_rate_limit *limit, double per_second, unsigned burst);
 /* Nobody may wait any more. */
 void sw_rate_limit_done(struct sw_rate_limit *limit);
 /* True: a token was taken. False: fn comes with it later, in the order of asking.

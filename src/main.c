@@ -49,7 +49,7 @@ static int run(const struct sw_arguments *arguments, const struct sw_settings *s
         return sw_command_check_config(settings);
     if (arguments->command == SW_COMMAND_RELEASE_ALL)
         return sw_command_release_all(settings, sw_arguments_has(arguments, SW_FLAG_DRY_RUN));
-    return sw_process_run(settings);
+    return sw_process_run(arguments, settings);
 }
 
 int main(int argc, char *argv[])

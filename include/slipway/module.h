@@ -49,8 +49,9 @@ struct sw_module {
     /* 0, or a negative code with the reason said by sw_fail. config: NULL without a schema; valid
      * until reconfigure has succeeded or the module is stopped. */
     int (*start)(struct sw_instance *self, const void *config);
-    /* All or nothing: 0 takes the new configuration over; a negative code keeps the old one. NULL:
-     * needs a restart. */
+    /* All or nothing: 0 takes the new configuration over; a negative code, with the reason said by
+     * sw_fail, keeps the old one. Until it returns, sw_config is the old one. Called a second time
+     * with the old one where a later module refuses its own. NULL: needs a restart. */
     int (*reconfigure)(struct sw_instance *self, const void *config);
     /* Frees what hangs on the state. What was registered is already removed. */
     void (*stop)(struct sw_instance *self);

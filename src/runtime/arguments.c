@@ -45,7 +45,8 @@ static const struct flag {
                         NULL,
                         "/etc/slipway/slipway.yaml",
                         {"configuration; that of a module is modules.d/NAME.yaml",
-                         "beside it. May be missing if it is not named here"}},
+                         "beside it. May be missing if it is not named here.",
+                         "Read again when it changes, and on SIGHUP"}},
     [SW_FLAG_KUBECONFIG] = {"kubeconfig",
                             "FILE",
                             WHERE,
@@ -362,6 +363,13 @@ static const char run_examples[] =
     "    slipway --leader-elect --webhook-cert-dir /etc/slipway/tls\n"
     "  is the configuration good?\n"
     "    slipway --config ./slipway.yaml --check-config\n"
+    "\n"
+    "Signals\n"
+    "  SIGTERM, SIGINT    stop in order; a second one: at once\n"
+    "  SIGHUP             read the configuration again; so does a change of its files. What the\n"
+    "                     modules are told, log.level, client and stopDelay hold at once; what\n"
+    "                     needs a restart is named in the log; a mistake leaves all as it was\n"
+    "  SIGUSR1            log everything; once more: as configured again\n"
     "\n"
     "Exit status: 0 stopped as told, 1 something failed, 2 the command line or a\n"
     "configuration file is wrong.\n";

@@ -58,6 +58,52 @@ int sw_core_add(struct sw_core *core, const struct sw_module *module, const void
     return 0;
 }
 
+/* ---- another configuration ---- */
+
+/* olds: what those before `end` had. One that takes its old configuration no more keeps the new one
+ * whole: that is the most that can be promised. */
+static void put_back(struct sw_core *core, size_t end, const void *const *olds)
+{
+    for (size_t i = end; i > 0; i--) {
+        struct sw_instance *instance = core->instances[i - 1];
+        struct sw_error error = {0};
+        if (olds[i - 1] != instance->config &&
+            sw_instance_reconfigure(instance, olds[i - 1], &error))
+            sw_log_error(&core->log,
+                         "configuration of a module cannot be put back, it keeps the new one",
+                         SW_STR("why", error.text));
+    }
+}
+
+int sw_core_reconfigure(struct sw_core *core, const void *const *configs, struct sw_error *error)
+{
+    const void **olds = sw_calloc(core->instance_count, sizeof(void *));
+    int code = 0;
+
+    for (size_t i = 0; i < core->instance_count && !code; i++) {
+        struct sw_instance *instance = core->instances[i];
+        olds[i] = instance->config;
+        if (configs[i] != instance->config)
+            code = sw_instance_reconfigure(instance, configs[i], error);
+        if (code)
+            put_back(core, i, olds);
+    }
+    sw_free(olds);
+    return code;
+}
+
+const void *sw_core_config(const struct sw_core *core, size_t index)
+{
+    return core->instances[index]->config;
+}
+
+void sw_core_set_rate(struct sw_core *core, unsigned requests_per_second, unsigned burst)
+{
+    sw_client_set_rate(core->client, requests_per_second, burst);
+}
+
+/* ---- running ---- */
+
 void sw_core_open(struct sw_core *core)
 {
     core->is_open = true;

@@ -79,11 +79,21 @@ struct sw_core {
 struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport,
                             const struct sw_core_options *options, struct sw_metrics *metrics,
                             const struct sw_log *log);
-/* Starts a module; config (of the module's schema; may be NULL) is borrowed until sw_core_free.
+/* Starts a module; config (of the module's schema; may be NULL) is borrowed until sw_core_free, or
+ * until sw_core_reconfigure has put another one in its place.
  * Before sw_core_open. On failure the error says which module and why, and the others are
  * untouched. */
 int sw_core_add(struct sw_core *core, const struct sw_module *module, const void *config,
                 struct sw_error *error);
+/* configs[i] is for the i-th module that was added, and the one that it has already where nothing
+ * changes; the others must have a reconfigure. All or nothing: if one refuses, those before it get
+ * back what they had, and the error says who and why. Whatever comes of it, sw_core_config says
+ * which one each module has from now on; all others may be freed. Not from a callback of a module.
+ */
+int sw_core_reconfigure(struct sw_core *core, const void *const *configs, struct sw_error *error);
+const void *sw_core_config(const struct sw_core *core, size_t index);
+/* How much is asked of the API server, from now on. */
+void sw_core_set_rate(struct sw_core *core, unsigned requests_per_second, unsigned burst);
 /* Opens the streams of all kinds that were subscribed to, and asks for the lease. */
 void sw_core_open(struct sw_core *core);
 /* Under which name the API server knows us; "" if that cannot be found out. Reviews are refused and

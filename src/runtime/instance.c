@@ -70,6 +70,20 @@ struct sw_instance *sw_instance_start(struct sw_core *core, const struct sw_modu
     return NULL;
 }
 
+int sw_instance_reconfigure(struct sw_instance *instance, const void *config,
+                            struct sw_error *error)
+{
+    instance->failure = (struct sw_error){0};
+    int code = instance->module->reconfigure(instance, config);
+
+    if (!code) {
+        instance->config = config;
+        return 0;
+    }
+    const char *why = instance->failure.text[0] ? instance->failure.text : sw_strerror(code);
+    return sw_error_set(error, code, "module %s refuses it: %s", instance->module->name, why);
+}
+
 void sw_instance_stop(struct sw_instance *instance)
 {
     unregister(instance);

@@ -34,6 +34,10 @@ struct sw_instance {
 /* Starts it. On failure everything is undone, *error has the reason, and NULL is returned. */
 struct sw_instance *sw_instance_start(struct sw_core *core, const struct sw_module *module,
                                       const void *config, struct sw_error *error);
+/* Hands it another configuration: *error has the reason if it refuses, and the old one stays. Only
+ * where the module has a reconfigure. */
+int sw_instance_reconfigure(struct sw_instance *instance, const void *config,
+                            struct sw_error *error);
 /* Removes what was registered, calls stop, frees it. */
 void sw_instance_stop(struct sw_instance *instance);
 void sw_instance_tell_leading(struct sw_instance *instance, bool is_leading);

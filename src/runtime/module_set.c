@@ -68,21 +68,31 @@ static int order(struct sw_module_set *set, const struct sw_settings *settings,
     return code;
 }
 
-static int load_configs(struct sw_module_set *set, const struct sw_settings *settings,
+static int load_configs(const struct sw_module_set *set, const char *folder, void ***ret_configs,
                         struct sw_error *error)
 {
-    SW_AUTO(char, sw_free) folder = sw_settings_module_folder(settings);
-    int code = sw_module_config_check_names(folder, set->dir, error);
+    void **configs = sw_calloc(set->count, sizeof(void *));
+    int code = 0;
 
-    set->configs = sw_calloc(set->count, sizeof(void *));
     for (size_t i = 0; i < set->count && !code; i++)
-        code = sw_module_config_load(folder, set->modules[i], &set->configs[i], error);
+        code = sw_module_config_load(folder, set->modules[i], &configs[i], error);
+    if (code)
+        sw_module_set_free_configs(set, configs);
+    else
+        *ret_configs = configs;
     return code;
+}
+
+/* Also of those that do not run. */
+static int check_names(const struct sw_module_set *set, const char *folder, struct sw_error *error)
+{
+    return sw_module_config_check_names(folder, set->dir, error);
 }
 
 int sw_module_set_load(struct sw_module_set *set, const struct sw_settings *settings,
                        struct sw_error *error)
 {
+    SW_AUTO(char, sw_free) folder = sw_settings_module_folder(settings);
     int code;
 
     *set = (struct sw_module_set){0};
@@ -91,17 +101,43 @@ int sw_module_set_load(struct sw_module_set *set, const struct sw_settings *sett
     if (!code)
         code = order(set, settings, error);
     if (!code)
-        code = load_configs(set, settings, error);
+        code = check_names(set, folder, error);
+    if (!code)
+        code = load_configs(set, folder, &set->configs, error);
     if (code)
         sw_module_set_done(set);
     return code;
 }
 
+static int look_at_others(const struct sw_settings *settings, struct sw_error *error)
+{
+    struct sw_module_set others;
+    int code = sw_module_set_load(&others, settings, error);
+
+    if (!code)
+        sw_module_set_done(&others);
+    return code;
+}
+
+int sw_module_set_read(const struct sw_module_set *set, const struct sw_settings *settings,
+                       bool are_others, void ***ret_configs, struct sw_error *error)
+{
+    SW_AUTO(char, sw_free) folder = sw_settings_module_folder(settings);
+    int code = are_others ? look_at_others(settings, error) : check_names(set, folder, error);
+
+    return code ? code : load_configs(set, folder, ret_configs, error);
+}
+
+void **sw_module_set_free_configs(const struct sw_module_set *set, void **configs)
+{
+    for (size_t i = 0; configs && i < set->count; i++)
+        sw_module_config_free(set->modules[i], configs[i]);
+    return sw_free(configs);
+}
+
 void sw_module_set_done(struct sw_module_set *set)
 {
-    for (size_t i = 0; set->configs && i < set->count; i++)
-        sw_module_config_free(set->modules[i], set->configs[i]);
-    sw_free(set->configs);
+    sw_module_set_free_configs(set, set->configs);
     sw_free(set->modules);
     sw_free(set->dir);
     *set = (struct sw_module_set){0};

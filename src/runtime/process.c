@@ -29,6 +29,7 @@
 #include "runtime/identity.h"
 #include "runtime/module_set.h"
 #include "runtime/process_metrics.h"
+#include "runtime/reload.h"
 #include "runtime/settings.h"
 #include "runtime/webhook.h"
 
@@ -46,7 +47,8 @@ enum {
 };
 
 struct process {
-    const struct sw_settings *settings;
+    const struct sw_arguments *arguments;
+    struct sw_settings settings; /* in force; the file's strings are the caller's */
     struct sw_loop *loop;
     struct sw_log_sink *sink;
     struct sw_log log;
@@ -60,7 +62,8 @@ struct process {
     struct sw_core *core;
     struct sw_webhook *webhook; /* NULL: not asked for */
     struct sw_identity *identity;
-    struct sw_signal *signals[2];
+    struct sw_reload *reload; /* NULL: stopping, or not there yet */
+    struct sw_signal *signals[4];
     struct sw_timer ready;
     uint64_t started_ms, complained_ms;
     bool is_stopping;
@@ -123,7 +126,7 @@ static bool check_webhook(void *arg, struct sw_buf *why)
 {
     const struct process *p = arg;
 
-    if (sw_address_is_off(p->settings->webhook_address))
+    if (sw_address_is_off(p->settings.webhook_address))
         return true;
     if (p->webhook)
         return sw_webhook_check(p->webhook, why);
@@ -176,16 +179,49 @@ static void look_for_ready(struct sw_timer *timer)
     sw_buf_done(&why);
 }
 
+/* ---- signals ---- */
+
+static const int signums[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+
+/* Until somebody listens to them they wait: as the first process of a container we would lose one
+ * that comes before, and be killed after 30 s. And when nobody listens any more those that do not
+ * end us wait for ever. */
+static void hold_signals(int how, const int *first, size_t count)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++)
+        sigaddset(&set, first[i]);
+    sigprocmask(how, &set, NULL);
+}
+
+static void close_signals(struct process *p)
+{
+    static const int harmless[] = {SIGHUP, SIGUSR1};
+
+    hold_signals(SIG_BLOCK, harmless, SW_ARRAY_SIZE(harmless));
+    for (size_t i = 0; i < SW_ARRAY_SIZE(p->signals); i++) {
+        sw_signal_close(p->signals[i]);
+        p->signals[i] = NULL;
+    }
+}
+
 /* ---- stopping ---- */
+
+/* What changes from now on is for the next process. */
+static void close_reload(struct process *p)
+{
+    sw_reload_close(p->reload);
+    p->reload = NULL;
+}
 
 static void close_all(struct process *p)
 {
     sw_timer_stop(&p->ready);
     sw_timer_stop(&p->stop_delay);
-    for (size_t i = 0; i < SW_ARRAY_SIZE(p->signals); i++) {
-        sw_signal_close(p->signals[i]);
-        p->signals[i] = NULL;
-    }
+    close_signals(p);
+    close_reload(p);
     sw_identity_close(p->identity);
     p->identity = NULL;
     sw_webhook_close(p->webhook);
@@ -231,8 +267,8 @@ static void on_quiet(void *arg)
 
 static uint64_t stop_delay_of(const struct process *p)
 {
-    if (p->settings->has_stop_delay)
-        return p->settings->stop_delay_ms;
+    if (p->settings.has_stop_delay)
+        return p->settings.stop_delay_ms;
     return getenv("KUBERNETES_SERVICE_HOST") && p->webhook ? STOP_DELAY_IN_POD_MS : 0;
 }
 
@@ -241,6 +277,7 @@ static void stop(struct process *p)
     uint64_t delay_ms = stop_delay_of(p);
 
     p->is_stopping = true;
+    close_reload(p);
     sw_timer_stop(&p->ready);
     sw_log_info(&p->log, "stopping", SW_MS("reviews_answered_for", delay_ms));
     if (p->webhook)
@@ -254,6 +291,11 @@ static void on_signal(void *arg, int signum)
 {
     struct process *p = arg;
 
+    if (signum == SIGHUP || signum == SIGUSR1) {
+        if (p->reload)
+            (signum == SIGHUP ? sw_reload_now : sw_reload_toggle_debug)(p->reload);
+        return;
+    }
     if (p->is_stopping) {
         sw_log_warn(&p->log, "told again, ending at once", SW_INT("signal", signum));
         _exit(128 + signum);
@@ -265,7 +307,7 @@ static void on_signal(void *arg, int signum)
 
 static void begin_log(struct process *p)
 {
-    const struct sw_settings *s = p->settings;
+    const struct sw_settings *s = &p->settings;
     enum sw_log_format format = isatty(STDERR_FILENO) ? SW_LOG_CONSOLE : SW_LOG_JSON;
 
     if (s->has_log_format)
@@ -292,7 +334,7 @@ static char *identity_of_lease(void)
 static int connect(struct process *p, struct sw_error *error)
 {
     int code =
-        sw_credentials_open(p->loop, p->settings->kubeconfig, &p->log, &p->credentials, error);
+        sw_credentials_open(p->loop, p->settings.kubeconfig, &p->log, &p->credentials, error);
 
     if (!code)
         code = sw_transport_http_open(p->loop, p->credentials, "slipway", &p->log, &p->transport,
@@ -307,7 +349,7 @@ static int connect(struct process *p, struct sw_error *error)
 
 static void make_core(struct process *p)
 {
-    const struct sw_settings *s = p->settings;
+    const struct sw_settings *s = &p->settings;
     SW_AUTO(char, sw_free) identity = identity_of_lease();
     const char *own = sw_credentials_namespace(p->credentials);
     struct sw_lease_options lease = {
@@ -345,7 +387,7 @@ static int start_modules(struct process *p, struct sw_error *error)
 
 static int open_sockets(struct process *p, struct sw_error *error)
 {
-    const struct sw_settings *s = p->settings;
+    const struct sw_settings *s = &p->settings;
     struct sw_endpoints_options endpoints = {s->health_address, s->metrics_address};
     struct sw_webhook_options webhook = {s->webhook_address, s->webhook_cert_dir};
     int code = sw_endpoints_open(p->loop, &endpoints, &p->health, p->metrics, &p->log,
@@ -356,20 +398,6 @@ static int open_sockets(struct process *p, struct sw_error *error)
     return code;
 }
 
-static const int signums[] = {SIGTERM, SIGINT};
-
-/* Until somebody listens to them they wait: as the first process of a container we would lose one
- * that comes before, and be killed after 30 s. */
-static void hold_signals(int how)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < SW_ARRAY_SIZE(signums); i++)
-        sigaddset(&set, signums[i]);
-    sigprocmask(how, &set, NULL);
-}
-
 static int open_signals(struct process *p, struct sw_error *error)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -378,8 +406,15 @@ static int open_signals(struct process *p, struct sw_error *error)
         if (code)
             return sw_error_set(error, code, "cannot wait for signals: %s", sw_strerror(code));
     }
-    hold_signals(SIG_UNBLOCK);
+    hold_signals(SIG_UNBLOCK, signums, SW_ARRAY_SIZE(signums));
     return 0;
+}
+
+static int open_reload(struct process *p, struct sw_error *error)
+{
+    struct sw_reload_options options = {p->arguments, &p->settings, &p->modules, p->core, p->sink};
+
+    return sw_reload_open(p->loop, &options, p->metrics, &p->log, &p->reload, error);
 }
 
 static void on_username(void *arg, const char *username)
@@ -401,6 +436,8 @@ static int start(struct process *p, struct sw_error *error)
     code = start_modules(p, error);
     if (!code)
         code = open_sockets(p, error);
+    if (!code)
+        code = open_reload(p, error);
     if (code)
         return code;
     sw_core_open(p->core);
@@ -427,12 +464,12 @@ int sw_exit_status_of(int code)
     return code == SW_E_SYNTAX || code == SW_E_CONFIG ? SW_EXIT_USAGE : SW_EXIT_FAILED;
 }
 
-int sw_process_run(const struct sw_settings *settings)
+int sw_process_run(const struct sw_arguments *arguments, const struct sw_settings *settings)
 {
-    struct process p = {.settings = settings};
+    struct process p = {.arguments = arguments, .settings = *settings};
     struct sw_error error = {0};
 
-    hold_signals(SIG_BLOCK);
+    hold_signals(SIG_BLOCK, signums, SW_ARRAY_SIZE(signums));
     if (sw_module_set_load(&p.modules, settings, &error)) {
         fprintf(stderr, "slipway: %s\n", error.text);
         return SW_EXIT_USAGE;

@@ -6,6 +6,7 @@
 #ifndef SW_RUNTIME_PROCESS_H
 #define SW_RUNTIME_PROCESS_H
 
+struct sw_arguments;
 struct sw_settings;
 
 /* Exit statuses. */
@@ -24,7 +25,10 @@ int sw_exit_status_of(int code);
  * answered on, with "Connection: close"; no new keys; writes under way finish; records are written;
  * the lease is given back; then everything closes and the loop ends by itself. A second signal ends
  * the process at once.
+ *
+ * SIGHUP reads the configuration again, as do changes of its files: arguments and settings are what
+ * slipway starts with. SIGUSR1 logs everything until the next one.
  */
-int sw_process_run(const struct sw_settings *settings);
+int sw_process_run(const struct sw_arguments *arguments, const struct sw_settings *settings);
 
 #endif

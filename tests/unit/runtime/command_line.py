@@ -5,6 +5,7 @@
     command_line.py SLIPWAY
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 SLIPWAY = os.path.abspath(sys.argv[1])
 SAMPLE = pathlib.Path(__file__).resolve().parents[3] / "manifests" / "samples" / "configuration"
@@ -58,23 +60,35 @@ class Case:
     def config(self):
         return ("--config", str(self.folder / "slipway.yaml"))
 
-    def run_until(self, line, *flags):
-        """Tells it to stop once that is in its log; the rest of the log, and the exit status."""
+    @contextlib.contextmanager
+    def running(self, *flags):
+        """A process, and until(line): waits for that in its log."""
         child = subprocess.Popen(
             self.argv(*self.config(), "--kubeconfig", str(self.folder / "kubeconfig"), "--webhook-bind-address", "0",
                       "--health-probe-bind-address", "0", "--metrics-bind-address", "127.0.0.1:0", "--log-format", "json", *flags),
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        try:
+
+        def until(line):
             for text in child.stderr:
                 if line in text:
-                    break
-            else:
-                raise AssertionError("never said: " + line)
-            child.send_signal(signal.SIGTERM)
-            return child.communicate(timeout=GUARD_S)[1], child.returncode
+                    return text
+            raise AssertionError("never said: " + line)
+        guard = threading.Timer(GUARD_S / 2, child.kill)
+        guard.start()
+        try:
+            yield child, until
         finally:
+            guard.cancel()
             child.kill()
             child.wait()
+            child.stderr.close()
+
+    def run_until(self, line, *flags):
+        """Tells it to stop once that is in its log; the rest of the log, and the exit status."""
+        with self.running(*flags) as (child, until):
+            until(line)
+            child.send_signal(signal.SIGTERM)
+            return child.communicate(timeout=GUARD_S)[1], child.returncode
 
 
 def help_and_version_go_to_stdout(case):
@@ -155,6 +169,49 @@ def sigterm_ends_it_while_the_api_server_is_awaited(case):
             assert status == 0 and '"stopped"' in log, (line, flags, status, log)
 
 
+def sighup_reads_the_configuration_again(case):
+    with case.running("--kube-api-qps", "7") as (child, until):
+        until('"starting"')
+        child.send_signal(signal.SIGHUP)  # waits until there is something to read it for
+        assert '"applied":"nothing new"' in until("configuration read again")
+        case.write("slipway.yaml", "log: {level: warn}\nclient: {qps: 8, burst: 9}\nnamespace: other\n")
+        case.write("modules.d/coordination.yaml", "atRest: Running\n")
+        child.send_signal(signal.SIGHUP)
+        assert '"applied":"modules.d/coordination.yaml, log.level, client.burst"' in until("configuration read again")
+        assert '"keys":"namespace"' in until("changed, and applies after a restart")
+        case.write("modules.d/coordination.yaml", "\natRest: Sometimes\n")
+        child.send_signal(signal.SIGHUP)
+        assert "coordination.yaml:2: atRest: expected" in until("configuration cannot be used, keeping the one in force")
+
+
+def a_change_of_a_file_is_seen(case):
+    with case.running() as (child, until):
+        until('"module":"events"')
+        case.write("modules.d/coordination.yaml", "atRest: Running\n")
+        assert '"applied":"modules.d/coordination.yaml"' in until("configuration read again")
+
+
+def sigusr1_logs_everything_until_the_next_one(case):
+    with case.running() as (child, until):
+        until('"starting"')
+        case.write("slipway.yaml", "log: {level: error}\n")
+        assert '"applied":"log.level"' in until("configuration read again")
+        child.send_signal(signal.SIGUSR1)
+        assert '"configured":"error"' in until("logging everything until told again")
+        child.send_signal(signal.SIGUSR1)
+        assert '"level":"error"' in until("logging as configured again")
+
+
+def neither_disturbs_it_when_it_stops(case):
+    for number in signal.SIGHUP, signal.SIGUSR1:
+        with case.running() as (child, until):
+            until('"module":"events"')
+            child.send_signal(signal.SIGTERM)
+            while child.poll() is None:
+                child.send_signal(number)
+            assert child.returncode == 0, (number, child.returncode)
+
+
 CASES = [
     help_and_version_go_to_stdout,
     what_nobody_can_read_is_a_failure,
@@ -163,6 +220,10 @@ CASES = [
     the_sample_is_good_and_has_every_key,
     it_leaves_no_core_file,
     sigterm_ends_it_while_the_api_server_is_awaited,
+    sighup_reads_the_configuration_again,
+    a_change_of_a_file_is_seen,
+    sigusr1_logs_everything_until_the_next_one,
+    neither_disturbs_it_when_it_stops,
 ]
 
 

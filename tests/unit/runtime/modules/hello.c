@@ -62,6 +62,14 @@ static int start(struct sw_instance *self, const void *config)
     return sw_watch(self, &sw_kind_deployment, &watch);
 }
 
+/* Nothing is kept of the old one: greet asks for the configuration each time. */
+static int reconfigure(struct sw_instance *self, const void *config)
+{
+    (void)self;
+    (void)config;
+    return 0;
+}
+
 SW_API const struct sw_module sw_module_hello = {
     SW_MODULE_HEAD("hello"),
     .summary = "greets every Deployment that it sees",
@@ -69,4 +77,5 @@ SW_API const struct sw_module sw_module_hello = {
     .config_size = sizeof(struct config),
     .state_size = sizeof(struct state),
     .start = start,
+    .reconfigure = reconfigure,
 };

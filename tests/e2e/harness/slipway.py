@@ -4,6 +4,7 @@
 import http.client
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -14,6 +15,33 @@ from .promise import promised
 from .wait import until
 
 BUILD = pathlib.Path(os.environ.get("SLIPWAY_BUILD") or TOP / "build")
+
+
+class Mounted:
+    """A folder as the kubelet keeps that of a ConfigMap: each name leads into ..data, which is swapped for another."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.path.mkdir(parents=True)
+        self.number = 0
+
+    def publish(self, files):
+        """All its files, by name."""
+        self.number += 1
+        data = self.path / ("..%d" % self.number)
+        data.mkdir()
+        for name, text in files.items():
+            (data / name).write_text(text)
+        (self.path / "..data_tmp").symlink_to(data.name)
+        os.replace(self.path / "..data_tmp", self.path / "..data")
+        for link in [entry for entry in self.path.iterdir() if entry.is_symlink() and not entry.name.startswith("..")]:
+            if link.name not in files:
+                link.unlink()
+        for name in files:
+            if not (self.path / name).is_symlink():
+                (self.path / name).symlink_to("..data/" + name)
+        if self.number > 1:
+            shutil.rmtree(self.path / ("..%d" % (self.number - 1)))
 
 
 class Slipway:
@@ -29,12 +57,12 @@ class Slipway:
         self.webhook_port, self.health_port, self.metrics_port = free_port(), free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
         (self.folder / "kubeconfig").write_text(cluster.kubeconfig(namespace, server, ca_file, token))
-        (self.folder / "modules.d").mkdir()
-        (self.folder / "slipway.yaml").write_text(settings)
-        for module, text in (config or {}).items():
-            (self.folder / "modules.d" / (module + ".yaml")).write_text(text)
+        self.settings = Mounted(self.folder / "config")
+        self.settings.publish({"slipway.yaml": settings})
+        self.modules = Mounted(self.folder / "config" / "modules.d")
+        self.modules.publish({module + ".yaml": text for module, text in (config or {}).items()})
         self.argv = [
-            str(BUILD / "slipway"), "--config", str(self.folder / "slipway.yaml"), "--kubeconfig", str(self.folder / "kubeconfig"),
+            str(BUILD / "slipway"), "--config", str(self.settings.path / "slipway.yaml"), "--kubeconfig", str(self.folder / "kubeconfig"),
             *([] if everywhere else ["--namespace", namespace]), "--log-format", "json", "--log-level", "debug",
             "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port, "--webhook-cert-dir", str(self.folder / "certs"),
             "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
@@ -157,4 +185,4 @@ def resident_kib(process):
     return 0
 
 
-__all__ = ["Slipway", "free_port", "make_certificate", "resident_kib"]
+__all__ = ["Mounted", "Slipway", "free_port", "make_certificate", "resident_kib"]

@@ -24,8 +24,10 @@
 
 #define TABLE_SIZE 4096
 #define BUCKETS_SIZE 4096
+#define BUCKETS_PROBED 8
 
 struct bucket {
+    uint64_t key; /* hash of whose it is */
     double tokens;
     uint64_t at_ms;
     bool is_used;
@@ -45,8 +47,8 @@ struct book {
     size_t count;
     uint64_t serial;
     struct bucket all;
-    /* One for each (object, reason), where its hash says. Two that meet share one: stricter, never
-     * laxer. */
+    /* Of each (object, reason), among the places that follow its hash. One that is full again says
+     * nothing any more: its place is free. */
     struct bucket buckets[BUCKETS_SIZE];
 };
 
@@ -61,18 +63,40 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+static double tokens_at(const struct bucket *bucket, uint64_t now_ms, double burst, double per_ms)
+{
+    double tokens = bucket->tokens + (double)(now_ms - bucket->at_ms) * per_ms;
+
+    return !bucket->is_used || tokens > burst ? burst : tokens;
+}
+
 static bool take_token(struct bucket *bucket, uint64_t now_ms, double burst, double per_ms)
 {
-    if (!bucket->is_used)
-        *bucket = (struct bucket){.tokens = burst, .at_ms = now_ms, .is_used = true};
-    bucket->tokens += (double)(now_ms - bucket->at_ms) * per_ms;
+    bucket->tokens = tokens_at(bucket, now_ms, burst, per_ms);
     bucket->at_ms = now_ms;
-    if (bucket->tokens > burst)
-        bucket->tokens = burst;
+    bucket->is_used = true;
     if (bucket->tokens < 1.0)
         return false;
     bucket->tokens -= 1.0;
     return true;
+}
+
+/* Where no place is free it shares the first: stricter, never laxer. */
+static struct bucket *bucket_of(struct book *book, uint64_t key, uint64_t now_ms)
+{
+    struct bucket *first = &book->buckets[key % BUCKETS_SIZE], *free = NULL;
+
+    for (uint64_t i = 0; i < BUCKETS_PROBED; i++) {
+        struct bucket *bucket = &book->buckets[(key + i) % BUCKETS_SIZE];
+        if (bucket->is_used && bucket->key == key)
+            return bucket;
+        if (!free && tokens_at(bucket, now_ms, REASON_BURST, REASON_PER_MS) >= REASON_BURST)
+            free = bucket;
+    }
+    if (!free)
+        return first;
+    *free = (struct bucket){.key = key};
+    return free;
 }
 
 /* ---- slots ---- */
@@ -248,7 +272,7 @@ struct book_event *book_enter(struct book *book, const struct sw_record *record,
                               int64_t wall_us)
 {
     uint64_t reason_hash = hash_text(hash_text(14695981039346656037U, record->uid), record->reason);
-    struct bucket *bucket = &book->buckets[reason_hash % BUCKETS_SIZE];
+    struct bucket *bucket = bucket_of(book, reason_hash, now_ms);
 
     if (!take_token(bucket, now_ms, REASON_BURST, REASON_PER_MS))
         return NULL;

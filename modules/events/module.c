@@ -147,6 +147,18 @@ static void dropped(struct state *state)
     pop(state);
 }
 
+/* Or never, after so many tries; then the next one has its turn. */
+static void try_later(struct sw_instance *self, struct state *state)
+{
+    if (++state->tries < TRIES_MAX) {
+        state->is_waiting = true;
+        sw_alarm_set(state->next, RETRY_MS / 2 + sw_time_random(self) % RETRY_MS);
+        return;
+    }
+    dropped(state);
+    write_soon(state);
+}
+
 static void answered(struct sw_instance *self, void *arg, const struct sw_answer *answer)
 {
     struct state *state = sw_state(self);
@@ -156,9 +168,13 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
     state->is_busy = false;
     switch (answer->outcome) {
     case SW_CONFLICT:
+        if (event->is_stored) { /* the API server gave up: others write it at the same time */
+            try_later(self, state);
+            return;
+        }
         /* A create whose answer was lost: it is there under our name, with the count of any of the
-         * tries. A patch has no precondition. */
-        written(state, event->is_stored ? state->sent_count : state->first_count);
+         * tries. */
+        written(state, state->first_count);
         break;
     case SW_OK:
     case SW_UNCHANGED:
@@ -173,13 +189,8 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
         dropped(state);
         break;
     case SW_UNKNOWN:
-        if (++state->tries < TRIES_MAX) {
-            state->is_waiting = true;
-            sw_alarm_set(state->next, RETRY_MS / 2 + sw_time_random(self) % RETRY_MS);
-            return;
-        }
-        dropped(state);
-        break;
+        try_later(self, state);
+        return;
     case SW_REFUSED:
     case SW_NOT_LEADER:
     case SW_HELD:

@@ -6,6 +6,7 @@ the same with fewer.
 import json
 import time
 
+from harness.observer import is_complete
 from harness.scene import COORDINATION_PATH, DEPLOYMENT_PATH, deployment
 from harness.slipway import resident_kib
 from harness.wait import in_parallel, until
@@ -36,6 +37,7 @@ def test_many_groups_of_which_one_is_slow(scene):
     scene.cluster.pods_take(scene.namespace, start="50ms", stop="0ms")
     in_parallel(lambda name: make(scene, name, labels={"group": name.partition("-")[0]}),
                 [name for number in groups for name in names_of(number, size["of"])])
+    until(lambda: all(is_complete(found) for found in scene.api.get(DEPLOYMENT_PATH % scene.namespace)["items"]), "all run", 120, 2)
     in_parallel(lambda number: scene.coordinate("g%03d" % number, {"matchLabels": {"group": "g%03d" % number}}), groups)
     until(lambda: ready_count(scene) == len(groups), lambda: "all groups are ready: %d" % ready_count(scene), 300, 1)
 

@@ -75,7 +75,8 @@ def test_many_that_slip_past_at_once_leave_one_rolling(scene):
     assert slipway.metric("slipway_holds_total") >= holds + 19, "it counts also what came too late and was sent again"
     waiting = [name for name, d in scene.observer.deployments().items() if look.is_paused(d)]
     until(lambda: all(count_events(scene, "RolloutHeld")[name] == before[name] + 1 for name in waiting),
-          lambda: "each of the 19 has one Event more that says that it waits: %s" % (count_events(scene, "RolloutHeld") - before))
+          lambda: "each of the 19 has one Event more that says that it waits: %s, before %s; not written: %s" % (
+              count_events(scene, "RolloutHeld"), before, {why: slipway.metric("slipway_events_dropped_total", 'why="%s"' % why) for why in ("rate", "queue", "error")}))
     scene.let_pods_go()
     scene.until_runs(*names, timeout_s=90)
     scene.until_ready()

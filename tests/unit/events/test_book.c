@@ -73,6 +73,26 @@ TEST(twenty_five_of_a_kind_then_one_each_ten_seconds)
     book_free(book);
 }
 
+TEST(one_that_comes_too_fast_costs_no_other_its_event)
+{
+    struct book *book = book_new();
+    struct sw_record noisy = record_of("noisy", "Happened", "again");
+    char uid[16];
+    uint64_t now = 0;
+    int entered = 0;
+
+    for (int i = 0; i < 25; i++)
+        assert_non_null(book_enter(book, &noisy, now, 1000));
+    for (int i = 0; i < 20000; i++, now += 50) {
+        snprintf(uid, sizeof(uid), "u%d", i);
+        struct sw_record record = record_of(uid, "Happened", "m");
+        assert_non_null(book_enter(book, &record, now, 1000));
+        entered += book_enter(book, &noisy, now, 1000) != NULL;
+    }
+    assert_int_equal(entered, now / 10000 - 1);
+    book_free(book);
+}
+
 TEST(fifty_a_second_over_all)
 {
     struct book *book = book_new();
@@ -181,6 +201,7 @@ int main(void)
         CASE("book", a_repeat_raises_the_count_of_the_one_event),
         CASE("book", names_are_unique_and_begin_with_the_object),
         CASE("book", twenty_five_of_a_kind_then_one_each_ten_seconds),
+        CASE("book", one_that_comes_too_fast_costs_no_other_its_event),
         CASE("book", fifty_a_second_over_all),
         CASE("book", an_old_event_is_not_raised_but_begun_anew),
         CASE("book", one_that_goes_on_for_hours_is_one_event),

@@ -256,6 +256,22 @@ TEST(a_create_that_came_through_unanswered_does_not_lose_what_happened_since)
     end(s);
 }
 
+TEST(a_repeat_that_meets_a_conflict_is_sent_again)
+{
+    struct stage *s = begin();
+
+    say(s, "m");
+    accept(s, the(s));
+    say(s, "m");
+    refuse(the(s), 409, "Conflict");
+    assert_true(is_quiet(s));
+    sw_loop_virtual_advance(s->f.loop, 15000);
+    assert_int_equal(count_of(s, the(s)), 2);
+    accept(s, the(s));
+    assert_true(is_quiet(s));
+    end(s);
+}
+
 TEST(without_any_answer_it_is_given_up_and_the_next_follows)
 {
     struct stage *s = begin();
@@ -343,6 +359,7 @@ int main(void)
         CASE("events", what_is_told_of_a_request_goes_after_it),
         CASE("events", a_lost_answer_is_tried_again_in_some_seconds_and_not_sooner),
         CASE("events", a_create_that_came_through_unanswered_does_not_lose_what_happened_since),
+        CASE("events", a_repeat_that_meets_a_conflict_is_sent_again),
         CASE("events", without_any_answer_it_is_given_up_and_the_next_follows),
         CASE("events", a_storm_does_not_reach_the_api_server),
         CASE("events", a_flood_of_a_hundred_thousand_is_bounded),

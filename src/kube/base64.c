@@ -9,7 +9,32 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/util.h"
+
+int sw_base64_encode(struct sw_buf *out, const char *bytes, size_t len)
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = (const unsigned char *)bytes;
+    size_t need = (len + 2) / 3 * 4;
+    char *text;
+    int code = sw_buf_reserve(out, need, &text);
+    if (code) {
+        return code;
+    }
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t three = (uint32_t)in[i] << 16;
+        three |= i + 1 < len ? (uint32_t)in[i + 1] << 8 : 0;
+        three |= i + 2 < len ? (uint32_t)in[i + 2] : 0;
+        *text++ = alphabet[three >> 18];
+        *text++ = alphabet[three >> 12 & 63];
+        *text++ = i + 1 < len ? alphabet[three >> 6 & 63] : '=';
+        *text++ = i + 2 < len ? alphabet[three & 63] : '=';
+    }
+    sw_buf_commit(out, need);
+    return 0;
+}
 
 static int value_of(char c)
 {

@@ -15,6 +15,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/util.h"
+#include "kube/base64.h"
 #include "kube/decode.h"
 #include "net/http.h"
 #include "runtime/core.h"
@@ -66,28 +67,6 @@ static void put_string(struct sw_buf *out, const char *text, size_t len)
     put(out, "\"");
 }
 
-static void put_base64(struct sw_buf *out, const char *bytes, size_t len)
-{
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *in = (const unsigned char *)bytes;
-    size_t need = (len + 2) / 3 * 4;
-    char *text;
-
-    int code = sw_buf_reserve(out, need, &text);
-    sw_assert(code == 0);
-    for (size_t i = 0; i < len; i += 3) {
-        uint32_t three = (uint32_t)in[i] << 16;
-        three |= i + 1 < len ? (uint32_t)in[i + 1] << 8 : 0;
-        three |= i + 2 < len ? (uint32_t)in[i + 2] : 0;
-        *text++ = alphabet[three >> 18];
-        *text++ = alphabet[three >> 12 & 63];
-        *text++ = i + 1 < len ? alphabet[three >> 6 & 63] : '=';
-        *text++ = i + 2 < len ? alphabet[three & 63] : '=';
-    }
-    sw_buf_commit(out, need);
-}
-
 /* The length of the longest beginning of text with at most so many characters. */
 static size_t cut(const char *text, size_t characters)
 {
@@ -116,7 +95,8 @@ static void put_patch(struct sw_buf *out, struct sw_arena *arena, const struct s
     const char *text = sw_json_dump(patch, arena, &len);
 
     put(out, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
-    put_base64(out, text, len);
+    int code = sw_base64_encode(out, text, len);
+    sw_assert(code == 0);
     put(out, "\"");
 }
 

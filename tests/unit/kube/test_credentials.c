@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/util.h"
@@ -111,6 +112,26 @@ static void check_base64(const char *text, const char *want)
         assert_string_equal(bytes, want);
     }
     sw_free(bytes);
+}
+
+TEST(base64_is_written_with_padding)
+{
+    static const char *const texts[][2] = {
+        {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+        {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"~~~\x7f??", "fn5+fz8/"},
+    };
+    for (size_t i = 0; i < SW_ARRAY_SIZE(texts); i++) {
+        struct sw_buf out;
+        sw_buf_init(&out, SIZE_MAX);
+        assert_int_equal(sw_base64_encode(&out, texts[i][0], strlen(texts[i][0])), 0);
+        assert_string_equal(out.bytes, texts[i][1]);
+        sw_buf_done(&out);
+    }
+    struct sw_buf small;
+    sw_buf_init(&small, 3);
+    assert_int_equal(sw_base64_encode(&small, "f", 1), -ENOBUFS);
+    assert_int_equal(small.len, 0);
+    sw_buf_done(&small);
 }
 
 TEST(base64_is_read_in_both_alphabets)
@@ -611,6 +632,7 @@ TEST(a_kubeconfig_has_its_limit)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        CASE("base64", base64_is_written_with_padding),
         CASE("base64", base64_is_read_in_both_alphabets),
         CASE("credentials", a_kubeconfig_with_a_token),
         CASE("credentials", a_kubeconfig_may_be_json),

@@ -23,11 +23,20 @@ struct subscription {
     struct sw_link link;
     struct sw_instance *instance;
     char *namespace_; /* NULL: all of the stream */
+    char *name;       /* NULL: any */
     struct sw_selector *selector;
     sw_delta_fn on_delta;
     sw_listed_fn on_listed;
     void *arg;
     bool is_optional;
+    bool is_aside;
+};
+
+/* Whom a stream or a subscriber is about. */
+struct scope {
+    const char *namespace_; /* NULL: all */
+    const char *name;       /* NULL: any */
+    const struct sw_selector *selector;
 };
 
 static struct sw_kind_entry *entry_of(struct sw_link *link)
@@ -42,19 +51,21 @@ static struct subscription *subscription_of(struct sw_link *link)
 
 /* ---- who gets what ---- */
 
-static bool selects(const char *namespace_, const struct sw_selector *selector,
-                    const struct sw_object *object)
+static bool selects(struct scope scope, const struct sw_object *object)
 {
-    if (namespace_ && strcmp(namespace_, object->namespace_) != 0)
+    if (scope.namespace_ && strcmp(scope.namespace_, object->namespace_) != 0)
         return false;
-    return !selector || sw_selector_matches(selector, &object->labels);
+    if (scope.name && strcmp(scope.name, object->name) != 0)
+        return false;
+    return !scope.selector || sw_selector_matches(scope.selector, &object->labels);
 }
 
 static void deliver(const struct subscription *s, const struct sw_change *change)
 {
+    struct scope scope = {s->namespace_, s->name, s->selector};
     struct sw_delta delta = {
-        .old = change->old && selects(s->namespace_, s->selector, change->old) ? change->old : NULL,
-        .now = change->now && selects(s->namespace_, s->selector, change->now) ? change->now : NULL,
+        .old = change->old && selects(scope, change->old) ? change->old : NULL,
+        .now = change->now && selects(scope, change->now) ? change->now : NULL,
         .is_from_list = change->is_from_list,
     };
 
@@ -81,6 +92,11 @@ static void say_listed(const struct sw_kind_entry *entry)
                 SW_MS("took", sw_now_ms(core->loop) - entry->opened_ms));
 }
 
+static bool is_waited_for(const struct sw_kind_entry *entry)
+{
+    return !entry->is_optional && !entry->is_aside;
+}
+
 static void on_listed(void *arg, bool is_consistent)
 {
     struct sw_kind_entry *entry = arg;
@@ -88,7 +104,7 @@ static void on_listed(void *arg, bool is_consistent)
 
     if (!entry->is_listed) {
         entry->is_listed = true;
-        core->kinds.unlisted -= !entry->is_optional;
+        core->kinds.unlisted -= is_waited_for(entry);
         say_listed(entry);
     }
     SW_LIST_EACH (l, &entry->subscriptions) {
@@ -118,10 +134,10 @@ static bool same(const char *a, const char *b)
 
 /* What all subscribers agree on; *ret_selector is new memory. */
 static void narrow(const struct sw_kind_entry *entry, const char **ret_namespace,
-                   char **ret_selector)
+                   const char **ret_name, char **ret_selector)
 {
     const struct subscription *first = subscription_of(entry->subscriptions.next);
-    const char *namespace_ = first->namespace_;
+    const char *namespace_ = first->namespace_, *name = first->name;
     char *selector = text_of(first->selector);
 
     SW_LIST_EACH (l, &entry->subscriptions) {
@@ -129,10 +145,13 @@ static void narrow(const struct sw_kind_entry *entry, const char **ret_namespace
         SW_AUTO(char, sw_free) text = text_of(s->selector);
         if (!same(namespace_, s->namespace_))
             namespace_ = NULL;
+        if (!same(name, s->name))
+            name = NULL;
         if (!same(selector, text))
             selector = sw_free(selector);
     }
     *ret_namespace = namespace_;
+    *ret_name = name;
     *ret_selector = selector;
 }
 
@@ -141,20 +160,26 @@ static void open_entry(struct sw_kind_entry *entry)
     struct sw_core *core = entry->core;
     struct sw_reflector_options options = {.kind = entry->kind};
     SW_AUTO(char, sw_free) selector = NULL;
+    SW_AUTO(char, sw_free) field_selector = NULL;
+    const char *name;
 
-    narrow(entry, &options.namespace_, &selector);
+    narrow(entry, &options.namespace_, &name, &selector);
     options.label_selector = selector;
-    entry->is_optional = true;
-    SW_LIST_EACH (l, &entry->subscriptions)
+    options.field_selector = field_selector = name ? sw_asprintf("metadata.name=%s", name) : NULL;
+    entry->is_optional = entry->is_aside = true;
+    SW_LIST_EACH (l, &entry->subscriptions) {
         entry->is_optional = entry->is_optional && subscription_of(l)->is_optional;
+        entry->is_aside = entry->is_aside && subscription_of(l)->is_aside;
+    }
     options.is_optional = entry->is_optional;
 
     entry->namespace_ = options.namespace_ ? sw_strdup(options.namespace_) : NULL;
+    entry->object_name = name ? sw_strdup(name) : NULL;
     if (selector) {
         int code = sw_selector_parse_text(selector, &entry->selector, (char[256]){0}, 256);
         sw_assert(code == 0); /* it is the text of one that was parsed */
     }
-    core->kinds.unlisted += !entry->is_optional;
+    core->kinds.unlisted += is_waited_for(entry);
     entry->opened_ms = sw_now_ms(core->loop);
     entry->store = sw_store_new(core->loop, entry->decoder, on_change, entry);
     entry->reflector = sw_reflector_new(core->loop, core->client, entry->decoder, entry->store,
@@ -185,6 +210,7 @@ static void entry_free(struct sw_kind_entry *entry)
     sw_selector_free(entry->selector);
     sw_link_remove(&entry->link);
     sw_free(entry->namespace_);
+    sw_free(entry->object_name);
     sw_free(entry->name);
     sw_free(entry);
 }
@@ -226,6 +252,7 @@ static void subscription_free(struct subscription *s)
     sw_link_remove(&s->link);
     sw_selector_free(s->selector);
     sw_free(s->namespace_);
+    sw_free(s->name);
     sw_free(s);
 }
 
@@ -251,7 +278,7 @@ void sw_kinds_unlisted_text(const struct sw_kinds *kinds, struct sw_buf *out)
 {
     for (struct sw_link *l = kinds->all.next; l != &kinds->all; l = l->next) {
         const struct sw_kind_entry *entry = entry_of(l);
-        if (entry->reflector && !entry->is_listed && !entry->is_optional)
+        if (entry->reflector && !entry->is_listed && is_waited_for(entry))
             sw_buf_printf(out, "%s%s", out->len ? ", " : "", entry->name);
     }
 }
@@ -262,8 +289,10 @@ const struct sw_object *sw_kind_learn_take(struct sw_kind_entry *entry,
                                            struct sw_object *object_taken,
                                            struct sw_object **ret_own)
 {
+    struct scope scope = {entry->namespace_, entry->object_name, entry->selector};
+
     *ret_own = NULL;
-    if (!entry->store || !selects(entry->namespace_, entry->selector, object_taken)) {
+    if (!entry->store || !selects(scope, object_taken)) {
         /* No stream would ever tell of its changes: it must not get into the store, and one of its
          * name that is there does not match any longer. */
         if (entry->store)
@@ -302,6 +331,32 @@ static int subscribe_namespace(struct sw_instance *self, const struct sw_kind *k
     return 0;
 }
 
+static struct subscription *subscribe(struct sw_instance *self, const struct sw_kind *kind,
+                                      const struct sw_watch_options *options)
+{
+    struct sw_kind_entry *entry = sw_kinds_entry(&self->core->kinds, kind);
+    struct subscription *s = SW_NEW(struct subscription);
+
+    sw_link_init(&s->link);
+    s->instance = self;
+    s->on_delta = options->on_delta;
+    s->on_listed = options->on_listed;
+    s->arg = options->arg;
+    s->is_optional = options->is_optional;
+    sw_link_add_last(&entry->subscriptions, &s->link);
+    return s;
+}
+
+void sw_kinds_watch_aside(struct sw_instance *self, const struct sw_kind *kind, const char *name,
+                          const struct sw_watch_options *options)
+{
+    sw_assert(self->is_starting && kind->is_cluster_scoped);
+    struct subscription *s = subscribe(self, kind, options);
+
+    s->name = sw_strdup(name);
+    s->is_aside = true;
+}
+
 int sw_watch(struct sw_instance *self, const struct sw_kind *kind,
              const struct sw_watch_options *options)
 {
@@ -322,17 +377,9 @@ int sw_watch(struct sw_instance *self, const struct sw_kind *kind,
                            kind->plural, why);
         }
     }
-    struct sw_kind_entry *entry = sw_kinds_entry(&self->core->kinds, kind);
-    struct subscription *s = SW_NEW(struct subscription);
-    sw_link_init(&s->link);
-    s->instance = self;
+    struct subscription *s = subscribe(self, kind, options);
     s->namespace_ = namespace_;
     s->selector = selector;
-    s->on_delta = options->on_delta;
-    s->on_listed = options->on_listed;
-    s->arg = options->arg;
-    s->is_optional = options->is_optional;
-    sw_link_add_last(&entry->subscriptions, &s->link);
     return 0;
 }
 

@@ -27,7 +27,7 @@ struct sw_kinds {
     struct sw_core *core;
     struct sw_intern *intern;
     struct sw_link all; /* struct sw_kind_entry, in the order in which they were first named */
-    size_t unlisted;    /* watched, not optional, and not listed yet */
+    size_t unlisted;    /* waited for, and not listed yet */
 };
 
 struct sw_kind_entry {
@@ -41,8 +41,10 @@ struct sw_kind_entry {
     struct sw_store *store;
     struct sw_reflector *reflector;
     char *namespace_;             /* of the stream; NULL: all */
+    char *object_name;            /* the stream is of the object of this name alone; NULL: of all */
     struct sw_selector *selector; /* of the stream; NULL: none */
     bool is_optional;             /* to all who watch it */
+    bool is_aside; /* to all who watch it: neither readiness nor leading waits for it */
     bool is_listed;
     bool is_awaited; /* a consistent list, by leading.c */
     uint64_t opened_ms;
@@ -55,10 +57,14 @@ void sw_kinds_done(struct sw_kinds *kinds);
 struct sw_kind_entry *sw_kinds_entry(struct sw_kinds *kinds, const struct sw_kind *kind);
 /* The same, or NULL. */
 struct sw_kind_entry *sw_kinds_find(const struct sw_kinds *kinds, const struct sw_kind *kind);
+/* As sw_watch, for a part of the core: the object of that name alone (name is copied), and nobody
+ * waits for the kind: the process is ready, and leads, while it cannot be listed. */
+void sw_kinds_watch_aside(struct sw_instance *self, const struct sw_kind *kind, const char *name,
+                          const struct sw_watch_options *options);
 void sw_kinds_open(struct sw_kinds *kinds);
 void sw_kinds_forget(struct sw_kinds *kinds, const struct sw_instance *instance);
 
-/* Every kind that is watched and not optional has been listed. */
+/* Every kind that is watched, not optional and not aside has been listed. */
 bool sw_kinds_are_listed(const struct sw_kinds *kinds);
 /* The names of those that are not, "deployments.apps, pods". */
 void sw_kinds_unlisted_text(const struct sw_kinds *kinds, struct sw_buf *out);

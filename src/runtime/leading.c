@@ -23,7 +23,7 @@ static void await_lists(struct sw_leading *leading)
 
     for (struct sw_link *l = kinds->all.next; l != &kinds->all; l = l->next) {
         struct sw_kind_entry *entry = container_of(l, struct sw_kind_entry, link);
-        if (!entry->reflector)
+        if (!entry->reflector || entry->is_aside)
             continue;
         entry->is_awaited = true;
         sw_reflector_relist(entry->reflector);
@@ -36,6 +36,8 @@ static bool are_lists_there(const struct sw_leading *leading)
 
     for (struct sw_link *l = kinds->all.next; l != &kinds->all; l = l->next) {
         const struct sw_kind_entry *entry = container_of(l, struct sw_kind_entry, link);
+        if (entry->is_aside)
+            continue;
         if (entry->is_awaited || (entry->reflector && !entry->is_listed))
             return false;
     }

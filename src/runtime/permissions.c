@@ -166,7 +166,8 @@ static void add_watched(struct sw_permissions *p)
         struct access access = {.group = entry->kind->group,
                                 .resource = entry->kind->plural,
                                 .subresource = "",
-                                .namespace_ = entry->namespace_};
+                                .namespace_ = entry->namespace_,
+                                .name = entry->object_name};
         if (!entry->reflector)
             continue;
         access.verb = "list";
@@ -190,11 +191,14 @@ static void add_declared(struct sw_permissions *p)
         const struct sw_declared_write *declared =
             container_of(registration, struct sw_declared_write, registration);
         bool is_scoped = !declared->kind->is_cluster_scoped;
+        const struct sw_kind_entry *watched = sw_kinds_find(&p->core->kinds, declared->kind);
         add(p, (struct access){.verb = verbs[declared->verb],
                                .group = declared->kind->group,
                                .resource = declared->kind->plural,
                                .subresource = subresources[declared->subresource],
-                               .namespace_ = is_scoped ? p->core->namespace_ : NULL});
+                               .namespace_ = is_scoped ? p->core->namespace_ : NULL,
+                               /* Who watches one object of a kind writes to that one. */
+                               .name = watched ? watched->object_name : NULL});
     }
 }
 

@@ -37,7 +37,7 @@ static const struct flag {
     enum group group;
     const char *key;       /* of the file */
     const char *otherwise; /* the default */
-    const char *help[3];   /* lines */
+    const char *help[4];   /* lines */
 } flags[] = {
     [SW_FLAG_CONFIG] = {"config",
                         "FILE",
@@ -74,7 +74,17 @@ static const struct flag {
                                   LISTEN,
                                   "webhook.certDir",
                                   "/etc/slipway/tls",
-                                  {"with tls.crt and tls.key, read again when they change"}},
+                                  {"with tls.crt, tls.key and, if there is one, ca.crt; read",
+                                   "again when they change"}},
+    [SW_FLAG_WEBHOOK_CONFIGURATION_NAME] =
+        {"webhook-configuration-name",
+         "NAME",
+         LISTEN,
+         "webhook.configurationName",
+         NULL,
+         {"keep rules, path and caBundle (ca.crt) of our entries in",
+          "the MutatingWebhookConfiguration of this name as they",
+          "should be. Else: nobody keeps it. It is never made here"}},
     [SW_FLAG_HEALTH_ADDRESS] = {"health-probe-bind-address",
                                 "ADDRESS",
                                 LISTEN,

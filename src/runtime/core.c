@@ -75,12 +75,14 @@ static void put_back(struct sw_core *core, size_t end, const void *const *olds)
     }
 }
 
-int sw_core_reconfigure(struct sw_core *core, const void *const *configs, struct sw_error *error)
+int sw_core_reconfigure(struct sw_core *core, const void *const *configs, size_t count,
+                        struct sw_error *error)
 {
-    const void **olds = sw_calloc(core->instance_count, sizeof(void *));
+    const void **olds = sw_calloc(count, sizeof(void *));
     int code = 0;
 
-    for (size_t i = 0; i < core->instance_count && !code; i++) {
+    sw_assert(count <= core->instance_count);
+    for (size_t i = 0; i < count && !code; i++) {
         struct sw_instance *instance = core->instances[i];
         olds[i] = instance->config;
         if (configs[i] != instance->config)

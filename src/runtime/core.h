@@ -85,12 +85,14 @@ struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport
  * untouched. */
 int sw_core_add(struct sw_core *core, const struct sw_module *module, const void *config,
                 struct sw_error *error);
-/* configs[i] is for the i-th module that was added, and the one that it has already where nothing
+/* configs[i] is for the i-th of the first count modules that were added (parts of the core, which
+ * come behind them, have none that changes), and the one that it has already where nothing
  * changes; the others must have a reconfigure. All or nothing: if one refuses, those before it get
  * back what they had, and the error says who and why. Whatever comes of it, sw_core_config says
  * which one each module has from now on; all others may be freed. Not from a callback of a module.
  */
-int sw_core_reconfigure(struct sw_core *core, const void *const *configs, struct sw_error *error);
+int sw_core_reconfigure(struct sw_core *core, const void *const *configs, size_t count,
+                        struct sw_error *error);
 const void *sw_core_config(const struct sw_core *core, size_t index);
 /* How much is asked of the API server, from now on. */
 void sw_core_set_rate(struct sw_core *core, unsigned requests_per_second, unsigned burst);

@@ -32,6 +32,7 @@
 #include "runtime/reload.h"
 #include "runtime/settings.h"
 #include "runtime/webhook.h"
+#include "runtime/webhook_configuration.h"
 
 #include <slipway/module.h>
 
@@ -61,6 +62,7 @@ struct process {
     struct sw_transport *transport;
     struct sw_core *core;
     struct sw_webhook *webhook; /* NULL: not asked for */
+    struct sw_webhook_configuration_options webhook_configuration;
     struct sw_identity *identity;
     struct sw_reload *reload; /* NULL: stopping, or not there yet */
     struct sw_signal *signals[4];
@@ -385,6 +387,23 @@ static int start_modules(struct process *p, struct sw_error *error)
     return code;
 }
 
+/* Last: by now every module has registered its paths. */
+static int start_webhook_configuration(struct process *p, struct sw_error *error)
+{
+    const struct sw_settings *s = &p->settings;
+
+    if (!s->webhook_configuration_name)
+        return 0;
+    if (sw_address_is_off(s->webhook_address)) {
+        sw_log_info(&p->log, "without a webhook its configuration is not kept either",
+                    SW_STR("name", s->webhook_configuration_name));
+        return 0;
+    }
+    p->webhook_configuration = (struct sw_webhook_configuration_options){
+        .name = s->webhook_configuration_name, .cert_folder = s->webhook_cert_dir};
+    return sw_core_add(p->core, &sw_webhook_configuration, &p->webhook_configuration, error);
+}
+
 static int open_sockets(struct process *p, struct sw_error *error)
 {
     const struct sw_settings *s = &p->settings;
@@ -434,6 +453,8 @@ static int start(struct process *p, struct sw_error *error)
         return code;
     make_core(p);
     code = start_modules(p, error);
+    if (!code)
+        code = start_webhook_configuration(p, error);
     if (!code)
         code = open_sockets(p, error);
     if (!code)

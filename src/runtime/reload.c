@@ -185,7 +185,8 @@ static enum result try_it(struct sw_reload *reload, struct attempt *a)
         return INVALID;
     }
     offer(reload, a);
-    if (sw_core_reconfigure(reload->options.core, a->offered, &a->error)) {
+    if (sw_core_reconfigure(reload->options.core, a->offered, reload->options.modules->count,
+                            &a->error)) {
         sw_log_error(&reload->log, "configuration refused, keeping the one in force",
                      SW_STR("why", a->error.text));
         keep(reload, a);

@@ -33,6 +33,7 @@ struct sw_settings_file {
     struct {
         char *bind_address;
         char *cert_dir;
+        char *configuration_name;
     } webhook;
     struct listener health_probe, metrics;
     struct client_limits {
@@ -67,6 +68,7 @@ typedef __typeof__(((struct sw_settings_file *)NULL)->log) log_file;
 static const cyaml_schema_field_t webhook_fields[] = {
     TEXT("bindAddress", webhook_file, bind_address),
     TEXT("certDir", webhook_file, cert_dir),
+    TEXT("configurationName", webhook_file, configuration_name),
     CYAML_FIELD_END,
 };
 
@@ -291,6 +293,8 @@ static int check(const struct sw_arguments *arguments, const struct sw_settings 
         {SW_FLAG_LEADER_ELECTION_ID, "leaderElection.id", s->leader_election_id, check_subdomain},
         {SW_FLAG_COUNT, "leaderElection.namespace", s->leader_election_namespace, check_label},
         {SW_FLAG_WEBHOOK_ADDRESS, "webhook.bindAddress", s->webhook_address, check_address},
+        {SW_FLAG_WEBHOOK_CONFIGURATION_NAME, "webhook.configurationName",
+         s->webhook_configuration_name, check_subdomain},
         {SW_FLAG_HEALTH_ADDRESS, "healthProbe.bindAddress", s->health_address, check_address},
         {SW_FLAG_METRICS_ADDRESS, "metrics.bindAddress", s->metrics_address, check_address},
     };
@@ -318,6 +322,8 @@ static void choose_all(const struct sw_arguments *arguments, const struct sw_set
     s->module_count = file->modules_count;
     s->webhook_address = choose(arguments, SW_FLAG_WEBHOOK_ADDRESS, file->webhook.bind_address);
     s->webhook_cert_dir = choose(arguments, SW_FLAG_WEBHOOK_CERT_DIR, file->webhook.cert_dir);
+    s->webhook_configuration_name =
+        choose(arguments, SW_FLAG_WEBHOOK_CONFIGURATION_NAME, file->webhook.configuration_name);
     s->health_address = choose(arguments, SW_FLAG_HEALTH_ADDRESS, file->health_probe.bind_address);
     s->metrics_address = choose(arguments, SW_FLAG_METRICS_ADDRESS, file->metrics.bind_address);
     s->has_stop_delay = file->stop_delay_ms >= 0;

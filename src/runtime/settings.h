@@ -8,6 +8,7 @@
  *     webhook:
  *       bindAddress: ":9443"
  *       certDir: /etc/slipway/tls
+ *       configurationName: slipway
  *     client:
  *       qps: 50
  *       burst: 100
@@ -37,6 +38,7 @@ struct sw_settings {
     size_t module_count;
     const char *webhook_address;
     const char *webhook_cert_dir;
+    const char *webhook_configuration_name; /* NULL: not kept */
     const char *health_address;
     const char *metrics_address;
     unsigned kube_api_qps; /* requests a second, at most */

@@ -43,6 +43,7 @@ static const struct setting {
     /* Sockets stay open: who is connected would be cut off. */
     LATER("webhook.bindAddress", TEXT, webhook_address),
     LATER("webhook.certDir", TEXT, webhook_cert_dir),
+    LATER("webhook.configurationName", TEXT, webhook_configuration_name),
     LATER("healthProbe.bindAddress", TEXT, health_address),
     LATER("metrics.bindAddress", TEXT, metrics_address),
     /* Other times or another Lease in the middle of a term: two could lead. */

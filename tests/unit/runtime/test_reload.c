@@ -102,6 +102,7 @@ static const struct sw_module beta = MODULE("beta", .reconfigure = reconfigure);
 static const struct sw_module rigid = MODULE("rigid", .reconfigure = NULL);
 static const struct sw_module plain = {SW_MODULE_HEAD("plain"), .state_size = sizeof(struct state),
                                        .start = start, .stop = stop};
+static const struct sw_module part = {SW_MODULE_HEAD("part")};
 static const struct sw_module idle = {SW_MODULE_HEAD("idle")};
 
 /* In the place of those that the build links in. */
@@ -166,6 +167,9 @@ static void start_modules(struct scene *s)
     for (size_t i = 0; i < s->modules.count; i++)
         if (sw_core_add(s->core, s->modules.modules[i], s->modules.configs[i], &error))
             fail_msg("%s", error.text);
+    /* A part of the core comes behind the modules; it has no file, and is left alone. */
+    if (sw_core_add(s->core, &part, &part, &error))
+        fail_msg("%s", error.text);
 }
 
 /* As slipway starts, from the files that are there. */
@@ -482,7 +486,7 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
         "kubeconfig: /k\n"
         "namespace: shop\n"
         "moduleDir: /m\n"
-        "webhook: {bindAddress: ':1', certDir: /c}\n"
+        "webhook: {bindAddress: ':1', certDir: /c, configurationName: c}\n"
         "healthProbe: {bindAddress: ':2'}\n"
         "metrics: {bindAddress: ':3'}\n"
         "client: {qps: 400, burst: 800}\n"
@@ -497,11 +501,13 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
         "stopDelay: 3s\n");
     reload(&s);
     expect_said(&s, "applied=\"log.level, client.qps, client.burst, stopDelay\"\n");
-    expect_said(&s, "keys=\"kubeconfig, namespace, moduleDir, modules, webhook.bindAddress, "
-                    "webhook.certDir, healthProbe.bindAddress, metrics.bindAddress, "
-                    "leaderElection.enabled, leaderElection.id, leaderElection.namespace, "
-                    "leaderElection.leaseDuration, leaderElection.renewDeadline, "
-                    "leaderElection.retryPeriod, log.format\"\n");
+    expect_said(
+        &s,
+        "keys=\"kubeconfig, namespace, moduleDir, modules, webhook.bindAddress, "
+        "webhook.certDir, webhook.configurationName, healthProbe.bindAddress, metrics.bindAddress, "
+        "leaderElection.enabled, leaderElection.id, leaderElection.namespace, "
+        "leaderElection.leaseDuration, leaderElection.renewDeadline, "
+        "leaderElection.retryPeriod, log.format\"\n");
     assert_int_equal(fake_log_count(&s.log, "restart"), 1);
     assert_int_equal(s.settings.stop_delay_ms, 3000);
     assert_true(s.settings.has_stop_delay);
@@ -528,7 +534,7 @@ TEST(goes_on_configuring_a_module_that_is_taken_out)
     reload(&s);
     assert_string_equal(word_of(&s, ALPHA), "one");
     expect_said(&s, "keys=modules\n");
-    assert_int_equal(s.core->instance_count, 4);
+    assert_int_equal(s.core->instance_count, 4 + 1); /* with the part of the core */
     scene_done(&s);
 }
 

@@ -142,6 +142,7 @@ TEST(have_defaults)
     assert_null(s->module_dir);
     assert_int_equal(s->module_count, 0);
     assert_string_equal(s->webhook_address, ":9443");
+    assert_null(s->webhook_configuration_name);
     assert_string_equal(s->health_address, ":7713");
     assert_string_equal(s->metrics_address, ":7712");
     assert_false(s->leader_elect);
@@ -164,6 +165,7 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "webhook:\n"
                                 "  bindAddress: \"127.0.0.1:1\"\n"
                                 "  certDir: /certs\n"
+                                "  configurationName: hooks.example.org\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
                                 "metrics: {bindAddress: \":3\"}\n"
                                 "client: {qps: 400, burst: 800}\n"
@@ -191,6 +193,7 @@ TEST(come_from_the_file)
     assert_string_equal(s->modules[1], "events");
     assert_string_equal(s->webhook_address, "127.0.0.1:1");
     assert_string_equal(s->webhook_cert_dir, "/certs");
+    assert_string_equal(s->webhook_configuration_name, "hooks.example.org");
     assert_string_equal(s->health_address, ":2");
     assert_string_equal(s->metrics_address, ":3");
     assert_int_equal(s->kube_api_qps, 400);
@@ -269,6 +272,10 @@ TEST(say_where_a_mistake_is)
     expect_mistake("leaderElection:\n  id: a..b\n", "",
                    "slipway.yaml:2: leaderElection.id: expected a name ");
     expect_mistake("", "--leader-election-id -a", "--leader-election-id: expected a name ");
+    expect_mistake("webhook:\n  configurationName: a/b\n", "",
+                   "slipway.yaml:2: webhook.configurationName: expected a name ");
+    expect_mistake("", "--webhook-configuration-name A",
+                   "--webhook-configuration-name: expected a name ");
     expect_mistake("leaderElection:\n  namespace: Shop\n", "",
                    "slipway.yaml:2: leaderElection.namespace: expected a name ");
     expect_mistake("", "--webhook-bind-address nonsense", "--webhook-bind-address: ");

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import ssl
-import threading
 import time
 
 import pytest
@@ -18,6 +17,7 @@ from harness.cluster import api
 from harness.other_webhook import OtherWebhook
 from harness.scene import DEPLOYMENT_PATH, deployment
 from harness.slipway import make_certificate
+from harness.storm import Storm
 from harness.wait import in_parallel, until, until_quiet
 
 
@@ -214,40 +214,6 @@ def test_the_webhook_and_the_probes_answer_what_they_should(scene):
     assert status == 200
     for name in ("rest_client_requests_total", "workqueue_depth", "process_resident_memory_bytes"):
         assert name in text, name
-
-
-class Storm:
-    """Reviews without a pause, on several connections; what was not answered well stays in `failed`."""
-
-    def __init__(self, scene, workers=3):
-        self._scene, self._stop = scene, threading.Event()
-        self.answered, self.failed = 0, []
-        self._threads = [threading.Thread(target=self._run) for _ in range(workers)]
-
-    def _run(self):
-        probe = deployment("storm", replicas=1)
-        while not self._stop.is_set():
-            try:
-                answer = self._scene.api.post(DEPLOYMENT_PATH % self._scene.namespace + "?dryRun=All", probe)
-                if not look.annotation(answer, look.HELD_BY):
-                    self.failed.append("not held: %r" % answer)
-            except (api.ApiError, *api.BROKEN) as error:
-                self.failed.append(repr(error))
-            self.answered += 1
-
-    def until_more(self, count=30):
-        begin = self.answered
-        until(lambda: self.answered >= begin + count, "%d more reviews are answered" % count)
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def test_a_new_certificate_costs_no_review(scene, tmp_path):

@@ -94,7 +94,7 @@ static void destroy(struct sw_call *call)
     sw_free(call->method);
     sw_free(call->target);
     sw_free(call->content_type);
-    sw_free(call->body);
+    sw_free_secret(call->body, call->body_len); /* of a Secret, say */
     sw_free(call->lane);
     sw_free(call);
 }

@@ -64,6 +64,11 @@ struct sw_decoder *sw_decoder_new(const struct sw_kind *kind, struct sw_intern *
     return decoder;
 }
 
+void sw_decoder_set_secret(struct sw_decoder *decoder)
+{
+    decoder->is_secret = true;
+}
+
 struct sw_decoder *sw_decoder_free(struct sw_decoder *decoder)
 {
     if (decoder) {
@@ -99,7 +104,11 @@ struct sw_object *sw_object_free(struct sw_decoder *decoder, struct sw_object *o
         sw_assert(object->kind == decoder->kind);
         sw_table_release(decoder->table, decoder->intern, object);
         head->magic = 0;
-        sw_free(head);
+        if (decoder->is_secret) {
+            sw_free_secret(head, head->size);
+        } else {
+            sw_free(head);
+        }
     }
     return NULL;
 }

@@ -29,6 +29,7 @@ struct sw_decoder {
     struct sw_object *review_objects[2];
     bool review_has_annotations;
     bool is_object_bad; /* of the review: run knows why */
+    bool is_secret;     /* objects are overwritten before they are freed */
 };
 
 /* What is known of an object while it is read, and not kept. */

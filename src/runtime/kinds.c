@@ -350,9 +350,10 @@ static struct subscription *subscribe(struct sw_instance *self, const struct sw_
 void sw_kinds_watch_aside(struct sw_instance *self, const struct sw_kind *kind, const char *name,
                           const struct sw_watch_options *options)
 {
-    sw_assert(self->is_starting && kind->is_cluster_scoped);
+    sw_assert(self->is_starting && kind->is_cluster_scoped == !options->namespace_);
     struct subscription *s = subscribe(self, kind, options);
 
+    s->namespace_ = options->namespace_ ? sw_strdup(options->namespace_) : NULL;
     s->name = sw_strdup(name);
     s->is_aside = true;
 }

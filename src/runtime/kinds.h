@@ -57,8 +57,9 @@ void sw_kinds_done(struct sw_kinds *kinds);
 struct sw_kind_entry *sw_kinds_entry(struct sw_kinds *kinds, const struct sw_kind *kind);
 /* The same, or NULL. */
 struct sw_kind_entry *sw_kinds_find(const struct sw_kinds *kinds, const struct sw_kind *kind);
-/* As sw_watch, for a part of the core: the object of that name alone (name is copied), and nobody
- * waits for the kind: the process is ready, and leads, while it cannot be listed. */
+/* As sw_watch, for a part of the core: the object of that name alone (name is copied), in
+ * whatever namespace, and nobody waits for the kind: the process is ready, and leads, while it
+ * cannot be listed. */
 void sw_kinds_watch_aside(struct sw_instance *self, const struct sw_kind *kind, const char *name,
                           const struct sw_watch_options *options);
 void sw_kinds_open(struct sw_kinds *kinds);

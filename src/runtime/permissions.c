@@ -192,13 +192,17 @@ static void add_declared(struct sw_permissions *p)
             container_of(registration, struct sw_declared_write, registration);
         bool is_scoped = !declared->kind->is_cluster_scoped;
         const struct sw_kind_entry *watched = sw_kinds_find(&p->core->kinds, declared->kind);
+        /* Who watches one object of a kind writes to that one; nobody creates by name. */
+        bool is_one = watched && watched->object_name;
         add(p, (struct access){.verb = verbs[declared->verb],
                                .group = declared->kind->group,
                                .resource = declared->kind->plural,
                                .subresource = subresources[declared->subresource],
-                               .namespace_ = is_scoped ? p->core->namespace_ : NULL,
-                               /* Who watches one object of a kind writes to that one. */
-                               .name = watched ? watched->object_name : NULL});
+                               .namespace_ = is_one      ? watched->namespace_
+                                             : is_scoped ? p->core->namespace_
+                                                         : NULL,
+                               .name = is_one && declared->verb != SW_CREATE ? watched->object_name
+                                                                             : NULL});
     }
 }
 

@@ -30,6 +30,7 @@
 #include "runtime/module_set.h"
 #include "runtime/process_metrics.h"
 #include "runtime/reload.h"
+#include "runtime/self_signed.h"
 #include "runtime/settings.h"
 #include "runtime/webhook.h"
 #include "runtime/webhook_configuration.h"
@@ -63,6 +64,7 @@ struct process {
     struct sw_core *core;
     struct sw_webhook *webhook; /* NULL: not asked for */
     struct sw_webhook_configuration_options webhook_configuration;
+    struct sw_self_signed_options self_signed;
     struct sw_identity *identity;
     struct sw_reload *reload; /* NULL: stopping, or not there yet */
     struct sw_signal *signals[4];
@@ -387,6 +389,25 @@ static int start_modules(struct process *p, struct sw_error *error)
     return code;
 }
 
+static void on_own_certificate(void *arg, struct sw_tls_config *config)
+{
+    struct process *p = arg;
+
+    if (p->webhook)
+        sw_webhook_set_tls(p->webhook, config);
+}
+
+/* For tests, which have no year: "AUTHORITY,CERTIFICATE,SETTLE,DROP", in seconds. */
+static struct sw_signed_times certificate_times(void)
+{
+    const char *text = getenv("SLIPWAY_TEST_CERTIFICATE_SECONDS");
+    long long s[4];
+
+    if (!text || sscanf(text, "%lld,%lld,%lld,%lld", &s[0], &s[1], &s[2], &s[3]) != 4)
+        return sw_signed_times;
+    return (struct sw_signed_times){s[0] * 1000000, s[1] * 1000000, s[2] * 1000000, s[3] * 1000000};
+}
+
 /* Last: by now every module has registered its paths. */
 static int start_webhook_configuration(struct process *p, struct sw_error *error)
 {
@@ -400,7 +421,16 @@ static int start_webhook_configuration(struct process *p, struct sw_error *error
         return 0;
     }
     p->webhook_configuration = (struct sw_webhook_configuration_options){
-        .name = s->webhook_configuration_name, .cert_folder = s->webhook_cert_dir};
+        .name = s->webhook_configuration_name,
+        .cert_folder = s->webhook_is_self_signed ? NULL : s->webhook_cert_dir,
+        .self_signed = &p->self_signed};
+    p->self_signed =
+        (struct sw_self_signed_options){.namespace_ = sw_credentials_namespace(p->credentials),
+                                        .secret_name = s->webhook_secret_name,
+                                        .service_name = s->webhook_service_name,
+                                        .times = certificate_times(),
+                                        .on_pair = on_own_certificate,
+                                        .arg = p};
     return sw_core_add(p->core, &sw_webhook_configuration, &p->webhook_configuration, error);
 }
 
@@ -408,7 +438,8 @@ static int open_sockets(struct process *p, struct sw_error *error)
 {
     const struct sw_settings *s = &p->settings;
     struct sw_endpoints_options endpoints = {s->health_address, s->metrics_address};
-    struct sw_webhook_options webhook = {s->webhook_address, s->webhook_cert_dir};
+    struct sw_webhook_options webhook = {s->webhook_address,
+                                         s->webhook_is_self_signed ? NULL : s->webhook_cert_dir};
     int code = sw_endpoints_open(p->loop, &endpoints, &p->health, p->metrics, &p->log,
                                  &p->endpoints, error);
 

@@ -34,6 +34,8 @@ struct sw_settings_file {
         char *bind_address;
         char *cert_dir;
         char *configuration_name;
+        unsigned certificates;
+        char *secret_name, *service_name;
     } webhook;
     struct listener health_probe, metrics;
     struct client_limits {
@@ -65,10 +67,18 @@ static const cyaml_schema_value_t module_name = {
 typedef __typeof__(((struct sw_settings_file *)NULL)->webhook) webhook_file;
 typedef __typeof__(((struct sw_settings_file *)NULL)->log) log_file;
 
+/* As levels. */
+enum { FILES = 1, SELF };
+static const cyaml_strval_t certificates[] = {{"files", FILES}, {"self", SELF}};
+
 static const cyaml_schema_field_t webhook_fields[] = {
     TEXT("bindAddress", webhook_file, bind_address),
     TEXT("certDir", webhook_file, cert_dir),
     TEXT("configurationName", webhook_file, configuration_name),
+    CYAML_FIELD_ENUM("certificates", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, webhook_file,
+                     certificates, certificates, CYAML_ARRAY_LEN(certificates)),
+    TEXT("secretName", webhook_file, secret_name),
+    TEXT("serviceName", webhook_file, service_name),
     CYAML_FIELD_END,
 };
 
@@ -215,6 +225,29 @@ static int choose_client(const struct sw_arguments *arguments, const struct sw_s
     return code;
 }
 
+static int choose_certificates(const struct sw_arguments *arguments,
+                               const struct sw_settings_file *file, struct sw_settings *s,
+                               struct sw_error *error)
+{
+    const char *flag = arguments->values[SW_FLAG_WEBHOOK_CERTIFICATES];
+
+    s->webhook_is_self_signed =
+        flag ? strcmp(flag, "self") == 0 : file->webhook.certificates == SELF;
+    if (flag && !s->webhook_is_self_signed && strcmp(flag, "files") != 0)
+        return sw_error_set(error, -EINVAL,
+                            "--webhook-certificates: expected files or self, got \"%s\"", flag);
+    if (!s->webhook_is_self_signed || s->webhook_configuration_name)
+        return 0;
+    sw_error_set(error, SW_E_CONFIG,
+                 "certificates of our own need configurationName too: nobody else writes their "
+                 "authority into caBundle");
+    if (flag)
+        sw_error_prefix(error, "--webhook-certificates");
+    else
+        sw_config_blame(s->config_path, "webhook.certificates", error);
+    return error->code;
+}
+
 static void choose_leader_election(const struct sw_arguments *arguments,
                                    const struct sw_settings_file *file, struct sw_settings *s)
 {
@@ -295,6 +328,8 @@ static int check(const struct sw_arguments *arguments, const struct sw_settings 
         {SW_FLAG_WEBHOOK_ADDRESS, "webhook.bindAddress", s->webhook_address, check_address},
         {SW_FLAG_WEBHOOK_CONFIGURATION_NAME, "webhook.configurationName",
          s->webhook_configuration_name, check_subdomain},
+        {SW_FLAG_COUNT, "webhook.secretName", s->webhook_secret_name, check_subdomain},
+        {SW_FLAG_COUNT, "webhook.serviceName", s->webhook_service_name, check_label},
         {SW_FLAG_HEALTH_ADDRESS, "healthProbe.bindAddress", s->health_address, check_address},
         {SW_FLAG_METRICS_ADDRESS, "metrics.bindAddress", s->metrics_address, check_address},
     };
@@ -324,6 +359,9 @@ static void choose_all(const struct sw_arguments *arguments, const struct sw_set
     s->webhook_cert_dir = choose(arguments, SW_FLAG_WEBHOOK_CERT_DIR, file->webhook.cert_dir);
     s->webhook_configuration_name =
         choose(arguments, SW_FLAG_WEBHOOK_CONFIGURATION_NAME, file->webhook.configuration_name);
+    s->webhook_secret_name =
+        file->webhook.secret_name ? file->webhook.secret_name : "slipway-webhook";
+    s->webhook_service_name = file->webhook.service_name ? file->webhook.service_name : "slipway";
     s->health_address = choose(arguments, SW_FLAG_HEALTH_ADDRESS, file->health_probe.bind_address);
     s->metrics_address = choose(arguments, SW_FLAG_METRICS_ADDRESS, file->metrics.bind_address);
     s->has_stop_delay = file->stop_delay_ms >= 0;
@@ -343,6 +381,8 @@ int sw_settings_load(const struct sw_arguments *arguments, struct sw_settings *r
     code = choose_log(arguments, s.file, &s, error);
     if (!code)
         code = choose_client(arguments, s.file, &s, error);
+    if (!code)
+        code = choose_certificates(arguments, s.file, &s, error);
     if (!code)
         code = check(arguments, &s, error);
     if (code)

@@ -39,6 +39,8 @@ struct sw_settings {
     const char *webhook_address;
     const char *webhook_cert_dir;
     const char *webhook_configuration_name; /* NULL: not kept */
+    bool webhook_is_self_signed;            /* certificates of our own, not those of cert_dir */
+    const char *webhook_secret_name, *webhook_service_name;
     const char *health_address;
     const char *metrics_address;
     unsigned kube_api_qps; /* requests a second, at most */

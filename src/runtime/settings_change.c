@@ -44,6 +44,9 @@ static const struct setting {
     LATER("webhook.bindAddress", TEXT, webhook_address),
     LATER("webhook.certDir", TEXT, webhook_cert_dir),
     LATER("webhook.configurationName", TEXT, webhook_configuration_name),
+    LATER("webhook.certificates", BYTES, webhook_is_self_signed),
+    LATER("webhook.secretName", TEXT, webhook_secret_name),
+    LATER("webhook.serviceName", TEXT, webhook_service_name),
     LATER("healthProbe.bindAddress", TEXT, health_address),
     LATER("metrics.bindAddress", TEXT, metrics_address),
     /* Other times or another Lease in the middle of a term: two could lead. */

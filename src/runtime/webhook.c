@@ -71,10 +71,8 @@ static void listen_with(struct sw_webhook *webhook, struct sw_tls_config *tls)
                 SW_INT("port", sw_http_server_port(webhook->server)));
 }
 
-static void on_certificate(void *arg, struct sw_tls_config *tls)
+void sw_webhook_set_tls(struct sw_webhook *webhook, struct sw_tls_config *tls)
 {
-    struct sw_webhook *webhook = arg;
-
     if (webhook->server) {
         sw_http_server_set_tls(webhook->server, tls);
         return;
@@ -82,6 +80,11 @@ static void on_certificate(void *arg, struct sw_tls_config *tls)
     listen_with(webhook, tls);
     if (webhook->error.code)
         sw_log_error(&webhook->log, "webhook cannot listen", SW_STR("why", webhook->error.text));
+}
+
+static void on_certificate(void *arg, struct sw_tls_config *tls)
+{
+    sw_webhook_set_tls(arg, tls);
 }
 
 int sw_webhook_open(struct sw_loop *loop, struct sw_core *core,
@@ -96,7 +99,9 @@ int sw_webhook_open(struct sw_loop *loop, struct sw_core *core,
     webhook->log = *log;
     webhook->address = sw_strdup(options->address);
     sw_buf_init(&webhook->out, SIZE_MAX);
-    int code = sw_webhook_certificate_open(loop, options->cert_folder, metrics, log, on_certificate,
+    int code = 0;
+    if (options->cert_folder)
+        code = sw_webhook_certificate_open(loop, options->cert_folder, metrics, log, on_certificate,
                                            webhook, &webhook->certificate);
     if (code)
         sw_error_set(error, code, "cannot watch %s: %s", options->cert_folder, sw_strerror(code));
@@ -117,8 +122,12 @@ bool sw_webhook_check(void *arg, struct sw_buf *why)
 
     if (webhook->server)
         return true;
-    const char *text = sw_webhook_certificate_why(webhook->certificate);
-    sw_buf_puts(why, text[0] ? text : webhook->error.text);
+    const char *text = webhook->error.text;
+    if (webhook->certificate && sw_webhook_certificate_why(webhook->certificate)[0])
+        text = sw_webhook_certificate_why(webhook->certificate);
+    else if (!text[0])
+        text = "no certificate in the Secret yet";
+    sw_buf_puts(why, text);
     return false;
 }
 

@@ -15,11 +15,12 @@ struct sw_error;
 struct sw_log;
 struct sw_loop;
 struct sw_metrics;
+struct sw_tls_config;
 struct sw_webhook;
 
 struct sw_webhook_options {
     const char *address;     /* as sw_tcp_listen */
-    const char *cert_folder; /* with tls.crt and tls.key */
+    const char *cert_folder; /* with tls.crt and tls.key; NULL: sw_webhook_set_tls comes */
 };
 
 /* core is borrowed. A missing certificate is waited for; an address that cannot be bound is an
@@ -28,6 +29,8 @@ int sw_webhook_open(struct sw_loop *loop, struct sw_core *core,
                     const struct sw_webhook_options *options, struct sw_metrics *metrics,
                     const struct sw_log *log, struct sw_webhook **ret_webhook,
                     struct sw_error *error);
+/* From now on new connections get this certificate. For one that was opened without a folder. */
+void sw_webhook_set_tls(struct sw_webhook *webhook, struct sw_tls_config *tls);
 /* It listens, with a certificate; else *why says why not. A check of readiness (health.h). */
 bool sw_webhook_check(void *webhook, struct sw_buf *why);
 uint16_t sw_webhook_port(const struct sw_webhook *webhook); /* 0: does not listen yet */

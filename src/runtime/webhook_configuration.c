@@ -24,6 +24,7 @@
 #include "runtime/admission.h"
 #include "runtime/core.h"
 #include "runtime/instance.h"
+#include "runtime/self_signed.h"
 #include "runtime/webhook_mend.h"
 
 enum {
@@ -67,6 +68,7 @@ struct state {
     const struct sw_webhook_configuration_options *options;
     struct target targets[2];
     struct sw_queue *queue;
+    struct sw_self_signed *self_signed; /* NULL: the CA is a file */
     char *ca_path;
     struct sw_file_watch *ca_watch;
     char *ca_bundle;   /* base64; NULL: there is none */
@@ -105,6 +107,48 @@ static bool is_right(const struct state *state, const struct target *target)
     return is;
 }
 
+static bool are_synced(const struct state *state)
+{
+    for (size_t i = 0; i < SW_ARRAY_SIZE(state->targets); i++)
+        if (state->targets[i].count > 0 && !sw_is_synced(state->self, state->targets[i].kind))
+            return false;
+    return true;
+}
+
+/* What caBundle of the entry is, if that can be read. New memory. */
+static char *bundle_of(const struct sw_webhook_entry *entry)
+{
+    char *pem = NULL;
+    size_t len;
+
+    if (sw_base64_decode(entry->ca_bundle, strlen(entry->ca_bundle), &pem, &len))
+        pem = sw_strdup("");
+    return pem;
+}
+
+/* Whoever makes certificates waits for what is stored. */
+static void tell_stored(struct state *state)
+{
+    char **bundles = NULL;
+    size_t count = 0;
+
+    if (!state->self_signed || !are_synced(state))
+        return;
+    for (size_t i = 0; i < SW_ARRAY_SIZE(state->targets); i++) {
+        const struct target *target = &state->targets[i];
+        const struct sw_webhook_object *object = object_of(state, target);
+        for (size_t k = 0; object && k < target->count; k++) {
+            const struct sw_webhook_entry *entry =
+                sw_webhook_find(object, target->wanted[k]->webhook_name);
+            if (!entry)
+                continue;
+            bundles = sw_realloc(bundles, count + 1, sizeof(*bundles));
+            bundles[count++] = bundle_of(entry);
+        }
+    }
+    sw_self_signed_set_stored_take(state->self_signed, bundles, count);
+}
+
 /* Something has changed: show it, and let the leader look. */
 static void look(struct state *state)
 {
@@ -119,6 +163,7 @@ static void look(struct state *state)
             sw_queue_add(state->queue, target->kind->plural);
     }
     sw_measure(state->up_to_date, are_right);
+    tell_stored(state);
 }
 
 static void on_delta(struct sw_instance *self, void *arg, const struct sw_delta *delta)
@@ -136,8 +181,13 @@ static void on_listed(struct sw_instance *self, void *arg)
 
 static void on_leading(struct sw_instance *self, bool is_leading)
 {
-    if (is_leading)
-        look(sw_state(self));
+    struct state *state = sw_state(self);
+
+    if (!is_leading)
+        return;
+    look(state);
+    if (state->self_signed)
+        sw_self_signed_look(state->self_signed);
 }
 
 /* ---- words ---- */
@@ -331,6 +381,15 @@ static int check_ca(const char *pem, struct sw_error *error)
     return code;
 }
 
+/* Another CA is our own wish, which nobody undoes: it is written at once. */
+static void forget_pace(struct state *state)
+{
+    for (size_t i = 0; i < SW_ARRAY_SIZE(state->targets); i++) {
+        state->targets[i].pace.failures = 0;
+        state->targets[i].not_before_ms = 0;
+    }
+}
+
 static void set_ca(struct state *state, const char *pem, size_t len)
 {
     struct sw_buf text;
@@ -338,6 +397,8 @@ static void set_ca(struct state *state, const char *pem, size_t len)
     sw_buf_init(&text, SIZE_MAX);
     int code = sw_base64_encode(&text, pem, len);
     sw_assert(code == 0); /* the buffer has no limit */
+    if (!state->ca_bundle || strcmp(state->ca_bundle, text.bytes) != 0)
+        forget_pace(state);
     sw_free(state->ca_bundle);
     state->ca_bundle = sw_buf_steal(&text);
     sw_buf_done(&text);
@@ -388,8 +449,22 @@ static void on_ca_change(void *arg)
     look(state);
 }
 
+static void on_authorities(void *arg, const char *authorities)
+{
+    struct state *state = arg;
+
+    set_ca(state, authorities, strlen(authorities));
+    look(state);
+}
+
 static int open_ca(struct state *state)
 {
+    if (!state->options->cert_folder) {
+        state->self_signed =
+            sw_self_signed_new(state->self, state->options->self_signed, on_authorities, state);
+        return 0;
+    }
+    state->ca_path = sw_asprintf("%s/ca.crt", state->options->cert_folder);
     const char *const *paths = (const char *const[]){state->ca_path};
     int code = sw_file_watch_open(state->self->core->loop, paths, 1, POLL_MS, on_ca_change, state,
                                   &state->ca_watch);
@@ -451,6 +526,7 @@ static void stop(struct sw_instance *self)
 {
     struct state *state = sw_state(self);
 
+    sw_self_signed_free(state->self_signed);
     sw_file_watch_close(state->ca_watch);
     for (size_t i = 0; i < SW_ARRAY_SIZE(state->targets); i++)
         sw_free(state->targets[i].wanted);
@@ -472,7 +548,6 @@ static int start(struct sw_instance *self, const void *config)
         (struct target){.kind = &sw_kind_mutating_webhooks, .pace = pace, .refusals = refusals};
     state->targets[1] =
         (struct target){.kind = &sw_kind_validating_webhooks, .pace = pace, .refusals = refusals};
-    state->ca_path = sw_asprintf("%s/ca.crt", state->options->cert_folder);
     state->queue = sw_queue_new(self, &queue);
     state->up_to_date = sw_gauge(
         self, "slipway_webhook_configuration_up_to_date",

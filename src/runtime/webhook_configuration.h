@@ -19,16 +19,19 @@
  *
  * caBundle is the file ca.crt beside the webhook's certificate, read again whenever it changes.
  * Without the file caBundle stays as it is; with one that cannot be used, what was read before
- * counts on. A file that holds a private key is not used: the object can be read by many.
+ * counts on. A file that holds a private key is not used: the object can be read by many. With
+ * certificates of our own (self_signed.h) caBundle is what the Secret says is to be trusted.
  */
 #ifndef SW_RUNTIME_WEBHOOK_CONFIGURATION_H
 #define SW_RUNTIME_WEBHOOK_CONFIGURATION_H
 
 struct sw_module;
+struct sw_self_signed_options;
 
 struct sw_webhook_configuration_options {
     const char *name;        /* of the objects */
-    const char *cert_folder; /* with ca.crt, or without */
+    const char *cert_folder; /* with ca.crt, or without; NULL: certificates of our own */
+    const struct sw_self_signed_options *self_signed; /* in which case these are needed */
 };
 
 /* For sw_core_add, last; its config is a struct sw_webhook_configuration_options. */

@@ -223,17 +223,14 @@ static void mend_entry(struct mending *m, const struct sw_webhook_entry *entry,
 
 /* ---- all ---- */
 
-static const struct sw_webhook_entry *find(const struct sw_webhook_object *object, const char *name,
-                                           size_t *ret_index)
+const struct sw_webhook_entry *sw_webhook_find(const struct sw_webhook_object *object,
+                                               const char *name)
 {
     const struct sw_webhook_entry *entries = object->entries.at;
 
-    for (size_t i = 0; i < object->entries.count; i++) {
-        if (strcmp(entries[i].name, name) == 0) {
-            *ret_index = i;
+    for (size_t i = 0; i < object->entries.count; i++)
+        if (strcmp(entries[i].name, name) == 0)
             return &entries[i];
-        }
-    }
     return NULL;
 }
 
@@ -252,11 +249,13 @@ struct sw_webhook_mend sw_webhook_mend(struct sw_arena *arena,
         ca_bundle = NULL;
     for (size_t i = 0; i < count; i++) {
         const char *name = wanted[i]->webhook_name;
-        const struct sw_webhook_entry *entry = find(object, name, &m.index);
-        if (entry)
-            mend_entry(&m, entry, wanted[i], ca_bundle);
-        else
+        const struct sw_webhook_entry *entry = sw_webhook_find(object, name);
+        if (!entry) {
             sw_buf_printf(&missing, "%s%s", missing.len ? ", " : "", name);
+            continue;
+        }
+        m.index = (size_t)(entry - (const struct sw_webhook_entry *)object->entries.at);
+        mend_entry(&m, entry, wanted[i], ca_bundle);
     }
     mend.patch = sw_json_size(m.patch) > 0 ? m.patch : NULL;
     mend.changes = sw_arena_strdup(arena, m.changes.bytes);

@@ -49,6 +49,10 @@ struct sw_webhook_object {
 
 extern const struct sw_kind sw_kind_mutating_webhooks, sw_kind_validating_webhooks;
 
+/* The entry of that name, or NULL. */
+const struct sw_webhook_entry *sw_webhook_find(const struct sw_webhook_object *object,
+                                               const char *name);
+
 struct sw_webhook_mend {
     struct sw_json
         *patch;          /* with a test that each entry is still where it was; NULL: all is right */

@@ -143,6 +143,9 @@ TEST(have_defaults)
     assert_int_equal(s->module_count, 0);
     assert_string_equal(s->webhook_address, ":9443");
     assert_null(s->webhook_configuration_name);
+    assert_false(s->webhook_is_self_signed);
+    assert_string_equal(s->webhook_secret_name, "slipway-webhook");
+    assert_string_equal(s->webhook_service_name, "slipway");
     assert_string_equal(s->health_address, ":7713");
     assert_string_equal(s->metrics_address, ":7712");
     assert_false(s->leader_elect);
@@ -166,6 +169,9 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "  bindAddress: \"127.0.0.1:1\"\n"
                                 "  certDir: /certs\n"
                                 "  configurationName: hooks.example.org\n"
+                                "  certificates: self\n"
+                                "  secretName: certificates\n"
+                                "  serviceName: hook\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
                                 "metrics: {bindAddress: \":3\"}\n"
                                 "client: {qps: 400, burst: 800}\n"
@@ -194,6 +200,9 @@ TEST(come_from_the_file)
     assert_string_equal(s->webhook_address, "127.0.0.1:1");
     assert_string_equal(s->webhook_cert_dir, "/certs");
     assert_string_equal(s->webhook_configuration_name, "hooks.example.org");
+    assert_true(s->webhook_is_self_signed);
+    assert_string_equal(s->webhook_secret_name, "certificates");
+    assert_string_equal(s->webhook_service_name, "hook");
     assert_string_equal(s->health_address, ":2");
     assert_string_equal(s->metrics_address, ":3");
     assert_int_equal(s->kube_api_qps, 400);
@@ -272,6 +281,15 @@ TEST(say_where_a_mistake_is)
     expect_mistake("leaderElection:\n  id: a..b\n", "",
                    "slipway.yaml:2: leaderElection.id: expected a name ");
     expect_mistake("", "--leader-election-id -a", "--leader-election-id: expected a name ");
+    expect_mistake("webhook:\n  certificates: self\n", "",
+                   "slipway.yaml:2: webhook.certificates: certificates of our own need "
+                   "configurationName too");
+    expect_mistake("", "--webhook-certificates self",
+                   "--webhook-certificates: certificates of our own need configurationName too");
+    expect_mistake("", "--webhook-certificates mine",
+                   "--webhook-certificates: expected files or self, got \"mine\"");
+    expect_mistake("webhook:\n  serviceName: a.b\n", "",
+                   "slipway.yaml:2: webhook.serviceName: expected a name ");
     expect_mistake("webhook:\n  configurationName: a/b\n", "",
                    "slipway.yaml:2: webhook.configurationName: expected a name ");
     expect_mistake("", "--webhook-configuration-name A",

@@ -48,6 +48,7 @@ enum said {
     NOTHING,
     ABSENT,
     LACKING,
+    UNTRUSTED,
     WHOLE,
 };
 
@@ -93,6 +94,12 @@ static struct sw_webhook_mend mend_of(const struct state *state, const struct ta
     return sw_webhook_mend(arena, object, target->wanted, target->count, state->ca_bundle);
 }
 
+/* We sign for ourselves, and somebody else says who is trusted. */
+static bool is_untrusted(const struct state *state, const struct sw_webhook_mend *mend)
+{
+    return state->self_signed && mend->is_injected;
+}
+
 static bool is_right(const struct state *state, const struct target *target)
 {
     const struct sw_webhook_object *object = object_of(state, target);
@@ -101,7 +108,7 @@ static bool is_right(const struct state *state, const struct target *target)
         return false;
     struct sw_arena *arena = sw_arena_new(0);
     struct sw_webhook_mend mend = mend_of(state, target, object, arena);
-    bool is = !mend.patch && !mend.missing[0];
+    bool is = !mend.patch && !mend.missing[0] && !is_untrusted(state, &mend);
 
     sw_arena_free(arena);
     return is;
@@ -211,6 +218,17 @@ static void say_lacking(struct state *state, struct target *target, const char *
                 SW_STR("kind", target->kind->kind), SW_STR("name", state->options->name),
                 SW_STR("missing", missing));
     target->said = LACKING;
+}
+
+static void say_untrusted(struct state *state, struct target *target)
+{
+    if (target->said != UNTRUSTED)
+        sw_warn(state->self,
+                "cert-manager is told to fill in caBundle, so nobody will trust the certificates "
+                "that slipway makes: remove its annotation, or serve its files "
+                "(--webhook-certificates files)",
+                SW_STR("kind", target->kind->kind), SW_STR("name", state->options->name));
+    target->said = UNTRUSTED;
 }
 
 static void say_whole(struct state *state, struct target *target)
@@ -356,9 +374,11 @@ static enum sw_result reconcile(struct sw_instance *self, void *arg, struct sw_r
     struct sw_webhook_mend mend = mend_of(state, target, object, sw_run_arena(run));
     if (mend.missing[0])
         say_lacking(state, target, mend.missing);
+    else if (is_untrusted(state, &mend))
+        say_untrusted(state, target);
     if (mend.patch)
         return patch(state, target, object, &mend, run);
-    if (!mend.missing[0])
+    if (!mend.missing[0] && !is_untrusted(state, &mend))
         say_whole(state, target);
     sw_backoff_succeed(&target->pace, self->core->loop);
     sw_backoff_succeed(&target->refusals, self->core->loop);

@@ -12,6 +12,8 @@
  *   the object               the leader
  *   is not there             says so once, and waits: chart or kubectl make it
  *   lacks an entry of ours   says so once; mends the others
+ *   has an annotation that   says so once, where certificates are our own: nobody would trust them
+ *   gives caBundle away
  *   differs                  patches it, on the version and the places that it has seen
  *   is changed back again    patches it each time, but less and less often (PACE_ in the source),
  *   and again                and says so once

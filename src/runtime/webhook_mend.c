@@ -240,12 +240,12 @@ struct sw_webhook_mend sw_webhook_mend(struct sw_arena *arena,
                                        const char *ca_bundle)
 {
     struct mending m = {.arena = arena, .patch = sw_json_array(arena)};
-    struct sw_webhook_mend mend = {0};
+    struct sw_webhook_mend mend = {.is_injected = is_injected(&object->meta)};
     struct sw_buf missing;
 
     sw_buf_init(&m.changes, SIZE_MAX);
     sw_buf_init(&missing, SIZE_MAX);
-    if (is_injected(&object->meta))
+    if (mend.is_injected)
         ca_bundle = NULL;
     for (size_t i = 0; i < count; i++) {
         const char *name = wanted[i]->webhook_name;

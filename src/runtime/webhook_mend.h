@@ -58,6 +58,7 @@ struct sw_webhook_mend {
         *patch;          /* with a test that each entry is still where it was; NULL: all is right */
     const char *changes; /* "deployments.slipway.dev: caBundle, rules"; "" */
     const char *missing; /* names of entries that are not there, with commas; "" */
+    bool is_injected;    /* caBundle is cert-manager's to fill in */
 };
 
 /* wanted: those whose entries the object should have. ca_bundle: base64; NULL: left alone. The

@@ -4,7 +4,9 @@
  */
 #include "fixture.h"
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/util.h"
 
 #include "../test.h"
 
@@ -132,4 +134,16 @@ struct fake_request *serve_deployments(struct fixture *f, const char *version, c
     fake_head(watch, 200, NULL);
     fixture_turn(f);
     return watch;
+}
+
+bool fixture_shows(struct fixture *f, const char *line)
+{
+    SW_AUTO(char, sw_free) whole = sw_asprintf("\n%s\n", line);
+    struct sw_buf text;
+
+    sw_buf_init(&text, SIZE_MAX);
+    assert_int_equal(sw_metrics_write(f->metrics, SW_METRICS_TEXT, &text), 0);
+    bool is_there = strstr(text.bytes, whole) != NULL;
+    sw_buf_done(&text);
+    return is_there;
 }

@@ -55,4 +55,7 @@ const char *event(const char *type, const char *object);
 /* Answers the list of Deployments that is asked for, and opens the watch that follows. */
 struct fake_request *serve_deployments(struct fixture *f, const char *version, const char *items);
 
+/* The line is in what /metrics says. */
+bool fixture_shows(struct fixture *f, const char *line);
+
 #endif

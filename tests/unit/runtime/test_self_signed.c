@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Secret with certificates of our own: who writes it when, and what is served. The fake API
- * server has no webhook configuration, so nobody is trusted yet; self_signed_plan has the steps.
+ * The Secret with certificates of our own: who writes it when, and what is served. Mostly the fake
+ * API server has no webhook configuration, so nobody is trusted yet; self_signed_plan has the
+ * steps.
  */
 #include "runtime/self_signed.h"
 
@@ -50,18 +51,22 @@ static void on_pair(void *arg, struct sw_tls_config *config)
     own->pairs++;
 }
 
-/* The webhook configuration is not there, and is known not to be. */
-static void serve_configurations(struct own *own)
+/* The webhook configuration; "": it is not there, and is known not to be. */
+static void serve_configurations(struct own *own, const char *item)
 {
+    SW_AUTO(char, sw_free)
+    list = sw_asprintf("{\"kind\":\"MutatingWebhookConfigurationList\",\"apiVersion\":"
+                       "\"admissionregistration.k8s.io/v1\",\"metadata\":{\"resourceVersion\":"
+                       "\"1\"},\"items\":[%s]}",
+                       item);
+
     fake_answer(fake_the(own->f.transport, "/mutatingwebhookconfigurations?limit="), 200, NULL,
-                "{\"kind\":\"MutatingWebhookConfigurationList\",\"apiVersion\":"
-                "\"admissionregistration.k8s.io/v1\",\"metadata\":{\"resourceVersion\":\"1\"},"
-                "\"items\":[]}");
+                list);
     fake_head(fake_the(own->f.transport, "/mutatingwebhookconfigurations?watch="), 200, NULL);
     fixture_turn(&own->f);
 }
 
-static struct own *begin(const struct sw_core_options *options)
+static struct own *begin_beside(const char *configuration, const struct sw_core_options *options)
 {
     struct own *own = SW_NEW(struct own);
     struct sw_error error = {0};
@@ -81,8 +86,13 @@ static struct own *begin(const struct sw_core_options *options)
     if (sw_core_add(own->f.core, &sw_webhook_configuration, &own->options, &error))
         fail_msg("%s", error.text);
     fixture_open(&own->f);
-    serve_configurations(own);
+    serve_configurations(own, configuration);
     return own;
+}
+
+static struct own *begin(const struct sw_core_options *options)
+{
+    return begin_beside("", options);
 }
 
 static void done(struct own *own)
@@ -283,6 +293,26 @@ TEST(is_not_made_before_it_is_known_whether_there_is_one)
     done(own); /* while it is under way */
 }
 
+TEST(that_nobody_will_trust_since_cert_manager_says_who_is_is_warned_of_once)
+{
+    struct own *own = begin_beside(
+        "{\"kind\":\"MutatingWebhookConfiguration\",\"apiVersion\":"
+        "\"admissionregistration.k8s.io/v1\",\"metadata\":{\"name\":\"slipway\",\"uid\":\"w\","
+        "\"resourceVersion\":\"1\",\"annotations\":{\"cert-manager.io/inject-ca-from\":\"a/b\"}},"
+        "\"webhooks\":[{\"name\":\"ours.example.org\",\"reinvocationPolicy\":\"Never\","
+        "\"clientConfig\":{\"url\":\"https://h/ours\"},\"rules\":[{\"apiGroups\":[\"apps\"],"
+        "\"apiVersions\":[\"v1\"],\"operations\":[\"CREATE\"],\"resources\":[\"deployments\"],"
+        "\"scope\":\"Namespaced\"}]}]}",
+        NULL);
+
+    serve_secrets(own, "");
+    sw_loop_virtual_advance(own->f.loop, 400000);
+    assert_int_equal(fake_log_count(&own->f.log, "nobody will trust the certificates"), 1);
+    assert_false(fake_log_has(&own->f.log, "webhook configuration is up to date"));
+    assert_true(fixture_shows(&own->f, "slipway_webhook_configuration_up_to_date 0"));
+    done(own);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -293,6 +323,8 @@ int main(void)
         CASE("self_signed: the Secret", is_renewed_on_the_version_that_was_seen),
         CASE("self_signed: the Secret", that_may_not_be_written_is_said_once),
         CASE("self_signed: the Secret", is_not_made_before_it_is_known_whether_there_is_one),
+        CASE("self_signed: the Secret",
+             that_nobody_will_trust_since_cert_manager_says_who_is_is_warned_of_once),
     };
     return RUN(tests);
 }

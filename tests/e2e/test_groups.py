@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 
+from harness import observer as look
 from harness.promise import promised
 from harness.scene import COORDINATION_PATH, time_of
 from harness.slipway import BUILD
@@ -27,7 +28,7 @@ def test_a_deleted_coordination_lets_what_waits_roll_one_at_a_time(scene):
     until(lambda: nothing_of_ours(scene, "d"), "what has nothing to roll is free at once", 45)
 
     def all_run():
-        rolling = [name for name, d in scene.observer.deployments().items() if not d["spec"].get("paused") and name in "abc" and not scene.runs(name, "2")]
+        rolling = {name: scene.observer.describe(name) for name, d in scene.observer.deployments().items() if name in "abc" and look.is_rolling(d)}
         promised(len(rolling) <= 1, "one at a time: %s" % rolling)
         return all(scene.runs(name, "2") for name in "abc")
 

@@ -30,9 +30,15 @@ def test_the_story_on_a_real_control_plane_ends_well():
     assert done.returncode == 0 and "At most 1 rolled at a time" in done.stdout, done.stdout + done.stderr
 
 
+def heed_interrupts():
+    """Who is started in the background by a script is deaf to them, and so is what it starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_what_is_kept_can_be_used_until_it_is_interrupted():
     """With the commands that are printed. The leader's story kills the first slipway: that alone does not end it."""
-    process = subprocess.Popen([TOP / "tools" / "run", "leader", "--keep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([TOP / "tools" / "run", "leader", "--keep"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                               preexec_fn=heed_interrupts)
     said = ""
     for line in process.stdout:
         said += line

@@ -170,7 +170,7 @@ SANITIZED = dict(SANITIZE_ENV, SLIPWAY_BUILD=str(TOP / "build-sanitize"))
 ON_SIM = dict(SANITIZED, SLIPWAY_E2E_CLUSTER="sim", SLIPWAY_SIM_BUILD=str(TOP / "build"))
 SCALE = "tests/e2e/test_scale.py"
 MEMORY = "tests/e2e/test_memory.py"
-SCENARIOS = ["tests/e2e", "--ignore=" + MEMORY]
+SCENARIOS = ["tests/e2e", "--ignore=" + SCALE, "--ignore=" + MEMORY]  # those have steps of their own
 MOST_AGAIN = 4  # where more fail, it is not the machine
 NEVER_AGAIN = re.compile("PROMISE BROKEN|Sanitizer|runtime error:")
 
@@ -228,24 +228,28 @@ def step_e2e(log):
 
 
 def step_sim(log):
-    return pytest(log, *SCENARIOS, "--ignore=" + SCALE, env=ON_SIM, workers=4)
+    return pytest(log, *SCENARIOS, env=ON_SIM, workers=4)
 
 
 def step_kubectl(log):
     return pytest(log, "tests/sim_server", env=SANITIZED, workers=2)
 
 
-def unsanitized(name):
+def unsanitized(cluster, name):
     """For tests of size: with sanitizers it is another memory, and another speed."""
-    return {"SLIPWAY_BUILD": str(TOP / "build"), "SLIPWAY_E2E_CLUSTER": "sim", "SLIPWAY_E2E_DIR": str(TOP / "build" / "e2e" / name)}
+    return {"SLIPWAY_BUILD": str(TOP / "build"), "SLIPWAY_E2E_CLUSTER": cluster, "SLIPWAY_E2E_DIR": str(TOP / "build" / "e2e" / name)}
 
 
 def step_scale(log):
-    return pytest(log, SCALE, env=unsanitized("scale"))
+    return pytest(log, SCALE, env=unsanitized("real", "scale"))
+
+
+def step_scale_sim(log):
+    return pytest(log, SCALE, env=unsanitized("sim", "scale-sim"))
 
 
 def step_memory(log):
-    return pytest(log, MEMORY, env=unsanitized("memory"))
+    return pytest(log, MEMORY, env=unsanitized("sim", "memory"))
 
 
 def step_debian13(log):
@@ -274,7 +278,8 @@ STEPS = {step.name: step for step in (
     Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
     Step("unit", step_unit, 1, ["build"], "unit and property tests, seeds of the fuzz targets"),
     Step("sanitize", step_sanitize, 1, ["sanitized"], "the same, sanitized"),
-    Step("scale", step_scale, 1, ["build", "kubernetes"], "slipway-sim: 500 groups of 20; 5 000 Deployments in one"),
+    Step("scale", step_scale, 1, ["build", "kubernetes"], "500 groups; 5 000 Deployments in one"),
+    Step("scale-sim", step_scale_sim, 1, ["build", "kubernetes"], "on slipway-sim: 500 groups of 20"),
     Step("builtin", step_builtin, 1, ["packages"], "the modules linked in instead of loaded"),
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
     Step("tools", step_tools, 1, ["build", "kubernetes"], "tools/bench in its quick form; parts of it and of this command"),

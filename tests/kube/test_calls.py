@@ -219,6 +219,8 @@ def test_a_storm_of_401s_reads_the_token_once(editor, objects, proxy, new_probe,
     path.write_text(first)
     probe = new_probe(proxy, "--watch", *FAST, user={"tokenFile": str(path)})
     probe.until_listed(1)
+    # A watch that is refused would read the old token again, and nobody would look a second time so soon.
+    until(lambda: any(request.is_watch and request.status == 200 for request in proxy.requests), "it watches")
     go, since, seen = threading.Event(), len(probe.lines), len(proxy.requests)
     gate = proxy.gate(before=lambda request: go.wait(30), path="configmaps/a", method="GET")
     proxy.answer(401, when=lambda request: request.headers["authorization"] == "Bearer " + first)

@@ -7,7 +7,6 @@ import http.client
 import json
 import socket
 import ssl
-import threading
 import uuid
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from harness.cluster import SERVICE_ACCOUNT, api
 from harness.configuration import RBAC, Configuration
 from harness.scene import deployment
+from harness.storm import Askers
 from harness.wait import until
 
 SECRET = "slipway-webhook"
@@ -77,31 +77,20 @@ class OwnCertificates:
             assert answer.status == 200 and json.loads(text)["response"]["uid"] == uid, text
 
 
-class Askers:
-    """They ask every process without a pause; what failed stays in `failed`."""
+class DirectAskers(Askers):
+    """They ask every process without a pause."""
 
     def __init__(self, certificates, processes):
-        self._certificates, self._stop = certificates, threading.Event()
-        self.answered, self.failed = 0, []
-        self._threads = [threading.Thread(target=self._run, args=(process,)) for process in processes]
+        super().__init__(processes)
+        self._certificates = certificates
 
-    def _run(self, process):
-        while not self._stop.is_set():
+    def ask_on(self, process):
+        while not self.is_over:
             try:
                 self._certificates.ask(process)
                 self.answered += 1
             except (AssertionError, OSError, http.client.HTTPException, api.ApiError) as error:
                 self.failed.append("%s: %r" % (process.name, error))
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 @pytest.fixture
@@ -166,7 +155,7 @@ def test_renewals_and_new_authorities_cost_no_review(scene, certificates):
     one.until_leading()
     two.start()
     until(lambda: certificates.bundle() == certificates.read()["ca.crt"], "caBundle is that of the Secret")
-    with Askers(certificates, processes) as askers:
+    with DirectAskers(certificates, processes) as askers:
         until(lambda: made(processes, AUTHORITY) >= 3 and made(processes, DROPPED) >= 2 and made(processes, ISSUED) >= 4,
               "two more authorities, and the certificates between", 120)
         # Somebody takes the Secret away, or garbles it, in the middle of it.
@@ -181,7 +170,7 @@ def test_renewals_and_new_authorities_cost_no_review(scene, certificates):
                   "there is one authority again", 60)
             assert certificates.read() != before
     # The next leader goes on.
-    with Askers(certificates, [two]) as more:
+    with DirectAskers(certificates, [two]) as more:
         one.stop()  # and gives the lease back: a dead leader's takes longer than this certificate lives
         two.until_leading(60)
         issued = made([two], ISSUED)

@@ -9,17 +9,40 @@ from .scene import DEPLOYMENT_PATH, deployment
 from .wait import until
 
 
-class Storm:
-    """Reviews without a pause, on several connections; what was not answered well stays in `failed`."""
+class Askers:
+    """One for each of `whom`, on a thread of its own while the block lasts: a subclass says in ask_on() what they do until
+    `is_over`. They count in `answered`; what was not answered well stays in `failed`."""
+
+    def __init__(self, whom):
+        self._over = threading.Event()
+        self.answered, self.failed = 0, []
+        self._threads = [threading.Thread(target=self.ask_on, args=(one,)) for one in whom]
+
+    @property
+    def is_over(self):
+        return self._over.is_set()
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+class Storm(Askers):
+    """Through the API server, on several connections."""
 
     def __init__(self, scene, workers=3):
-        self._scene, self._stop = scene, threading.Event()
-        self.answered, self.failed = 0, []
-        self._threads = [threading.Thread(target=self._run) for _ in range(workers)]
+        super().__init__(range(workers))
+        self._scene = scene
 
-    def _run(self):
+    def ask_on(self, _):
         probe = deployment("storm", replicas=1)
-        while not self._stop.is_set():
+        while not self.is_over:
             try:
                 answer = self._scene.api.post(DEPLOYMENT_PATH % self._scene.namespace + "?dryRun=All", probe)
                 if not look.annotation(answer, look.HELD_BY):
@@ -31,13 +54,3 @@ class Storm:
     def until_more(self, count=30):
         begin = self.answered
         until(lambda: self.answered >= begin + count, "%d more reviews are answered" % count)
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()

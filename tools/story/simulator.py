@@ -42,11 +42,11 @@ class Simulator:
     """A folder with certificates, a kubeconfig and a process that serves. Several may load one that another has started."""
 
     @staticmethod
-    def start(folder, program, *options):
-        """options: more arguments of slipway-sim."""
+    def start(folder, program, *options, hosts=()):
+        """options: more arguments of slipway-sim; hosts: more names for its certificate."""
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        make_certificate(folder / "certs", listened_on(options))
+        make_certificate(folder / "certs", [*listened_on(options), *hosts])
         log = folder / "slipway-sim.log"
         with open(log, "wb") as out:
             process = subprocess.Popen(

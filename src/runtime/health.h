@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes: named checks, and the text that answers /healthz, /readyz, and /readyz/NAME, as
- * Kubernetes' own components answer. Whether this process leads, or the API server is there right
- * now, is no business of either: else an outage of it would restart us, and an update of ourselves
- * would never end.
+ * Probes: named checks, and the text that answers /healthz, /livez and /readyz, as Kubernetes' own
+ * components answer (k8s.io/apiserver/pkg/server/healthz; controller-runtime's healthz, too):
+ *
+ *   /readyz                  "ok"; 500 with all checks where one fails
+ *   /readyz?verbose          all checks
+ *   /readyz?exclude=NAME     all but that one; may stand there several times
+ *   /readyz/NAME             that one alone: "ok", or 500 with the reason
+ *
+ * Unlike them, which withhold the reasons, since theirs are others' words: ours say what is missing
+ * and hold no secret, and whoever looks at a probe wants to know. Whether this process leads, or
+ * the API server is there right now, is no business of either: else an outage of it would restart
+ * us, and an update of ourselves would never end.
  */
 #ifndef SW_RUNTIME_HEALTH_H
 #define SW_RUNTIME_HEALTH_H

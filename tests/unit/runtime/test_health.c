@@ -66,7 +66,7 @@ TEST(name_what_failed)
     expect(&p, "/readyz", "", 500,
            "[+]informers ok\n[-]webhook failed: the reason\nreadyz check failed\n");
     expect(&p, "/readyz/informers", "", 200, "ok");
-    expect(&p, "/readyz/webhook", "", 500, "[-]webhook failed: the reason\nreadyz check failed\n");
+    expect(&p, "/readyz/webhook", "", 500, "internal server error: the reason\n");
     p.alive = false;
     expect(&p, "/healthz", "", 500, "[-]alive failed: the reason\nhealthz check failed\n");
     sw_buf_clear(&p.out);
@@ -75,12 +75,40 @@ TEST(name_what_failed)
     sw_buf_done(&p.out);
 }
 
+/* Word for word what kube-apiserver answers, but for its order of several unknown names. */
+TEST(leave_out_what_is_excluded)
+{
+    struct probed p;
+
+    begin(&p);
+    p.listens = false;
+    expect(&p, "/readyz", "exclude=webhook", 200, "ok");
+    expect(&p, "/readyz", "exclude=webh%6Fok&verbose", 200,
+           "[+]informers ok\n[+]webhook excluded: ok\nreadyz check passed\n");
+    expect(&p, "/readyz", "exclude=informers", 500,
+           "[+]informers excluded: ok\n[-]webhook failed: the reason\nreadyz check failed\n");
+    expect(&p, "/readyz", "exclude=informers&exclude=webhook", 200, "ok");
+    expect(&p, "/readyz", "exclude=web&exclude=&exclude=webhook&verbose", 200,
+           "[+]informers ok\n[+]webhook excluded: ok\nwarn: some health checks cannot be excluded: "
+           "no matches for \"web\",\"\"\nreadyz check passed\n");
+    expect(&p, "/readyz", "excluded=webhook&exclude=%zz", 500,
+           "[+]informers ok\n[-]webhook failed: the reason\nreadyz check failed\n");
+    expect(&p, "/healthz", "exclude=webhook&verbose", 200,
+           "[+]alive ok\nwarn: some health checks cannot be excluded: no matches for \"webhook\"\n"
+           "healthz check passed\n");
+    /* One alone is what was asked for. */
+    expect(&p, "/readyz/webhook", "exclude=webhook&verbose", 500,
+           "internal server error: the reason\n");
+    expect(&p, "/readyz/informers", "verbose", 200, "ok");
+    sw_buf_done(&p.out);
+}
+
 TEST(know_no_other_paths)
 {
     struct probed p;
 
     begin(&p);
-    expect(&p, "/readyz/alive", "", 404, "there is no check alive\n");
+    expect(&p, "/readyz/alive", "", 404, "there is no check alive; /readyz?verbose names them\n");
     expect(&p, "/readyzz", "", 404, "try /healthz, /readyz, /readyz?verbose\n");
     expect(&p, "/", "", 404, "try /healthz, /readyz, /readyz?verbose\n");
     sw_buf_done(&p.out);
@@ -91,6 +119,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE("probes", answer_ok_when_all_is_well),
         CASE("probes", name_what_failed),
+        CASE("probes", leave_out_what_is_excluded),
         CASE("probes", know_no_other_paths),
     };
     return RUN(tests);

@@ -580,7 +580,7 @@ static bool is_not_ready(struct script *s)
     if (!s->asked.is_done)
         return false;
     assert_int_equal(s->asked.status, 500);
-    assert_string_equal(s->asked.body, "[-]never failed: it is a test\nreadyz check failed\n");
+    assert_string_equal(s->asked.body, "internal server error: it is a test\n");
     ask(s, "GET", "/metrics", NULL);
     return true;
 }

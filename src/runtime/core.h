@@ -44,6 +44,7 @@ struct sw_core_options {
     const char *username;                 /* NULL: sw_core_set_username comes */
     const struct sw_lease_options *lease; /* NULL: leads without an election */
     bool checks_permissions; /* asks the API server whether we may do what the modules will do */
+    bool verifies_callers;   /* and the questions of metrics_access.h besides */
 };
 
 /* Stopping in order; idle while done is NULL. */
@@ -62,7 +63,7 @@ struct sw_core {
     struct sw_client *client;
     char *namespace_;
     char *username; /* NULL while unknown */
-    bool checks_permissions;
+    bool checks_permissions, verifies_callers;
     bool is_open;
     struct sw_instance **instances; /* in the order of their start */
     size_t instance_count;

@@ -222,6 +222,17 @@ static void add_lease(struct sw_permissions *p)
     }
 }
 
+static void add_callers(struct sw_permissions *p)
+{
+    static const struct access reviews[] = {
+        {"create", "authentication.k8s.io", "tokenreviews", "", NULL, NULL},
+        {"create", "authorization.k8s.io", "subjectaccessreviews", "", NULL, NULL},
+    };
+
+    for (size_t i = 0; p->core->verifies_callers && i < SW_ARRAY_SIZE(reviews); i++)
+        add(p, reviews[i]);
+}
+
 static const char *body_of(struct sw_arena *arena, const struct access *access)
 {
     struct sw_json *body = sw_json_object(arena);
@@ -276,6 +287,7 @@ struct sw_permissions *sw_permissions_check(struct sw_core *core)
     add_watched(p);
     add_declared(p);
     add_lease(p);
+    add_callers(p);
     sw_timer_init(&p->retry, core->loop, on_retry);
     ask_all(p);
     return p;

@@ -151,8 +151,11 @@ static bool check_stopping(void *arg, struct sw_buf *why)
 static void add_checks(struct process *p)
 {
     const struct sw_check checks[] = {
+        /* alive */
         {"ping", true, check_ping, p},
         {"lease", true, check_lease, p},
+        /* ready */
+        {"ping", false, check_ping, p},
         {"informers", false, check_informers, p},
         {"identity", false, check_identity, p},
         {"webhook", false, check_webhook, p},
@@ -372,6 +375,7 @@ static void make_core(struct process *p)
         .namespace_ = s->namespace_,
         .lease = s->leader_elect ? &lease : NULL,
         .checks_permissions = true,
+        .verifies_callers = s->metrics_is_secure && !sw_address_is_off(s->metrics_address),
     };
 
     p->core = sw_core_new(p->loop, p->transport, &options, p->metrics, &p->log);
@@ -437,7 +441,13 @@ static int start_webhook_configuration(struct process *p, struct sw_error *error
 static int open_sockets(struct process *p, struct sw_error *error)
 {
     const struct sw_settings *s = &p->settings;
-    struct sw_endpoints_options endpoints = {s->health_address, s->metrics_address};
+    struct sw_endpoints_options endpoints = {
+        .health_address = s->health_address,
+        .metrics_address = s->metrics_address,
+        .is_metrics_secure = s->metrics_is_secure,
+        .metrics_cert_folder = s->metrics_cert_dir,
+        .client = p->core->client,
+    };
     struct sw_webhook_options webhook = {s->webhook_address,
                                          s->webhook_is_self_signed ? NULL : s->webhook_cert_dir};
     int code = sw_endpoints_open(p->loop, &endpoints, &p->health, p->metrics, &p->log,

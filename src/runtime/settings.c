@@ -37,7 +37,12 @@ struct sw_settings_file {
         unsigned certificates;
         char *secret_name, *service_name;
     } webhook;
-    struct listener health_probe, metrics;
+    struct listener health_probe;
+    struct metrics_file {
+        char *bind_address;
+        bool is_secure;
+        char *cert_dir;
+    } metrics;
     struct client_limits {
         unsigned qps, burst; /* 0: not given */
     } client;
@@ -84,6 +89,13 @@ static const cyaml_schema_field_t webhook_fields[] = {
 
 static const cyaml_schema_field_t listener_fields[] = {
     TEXT("bindAddress", struct listener, bind_address),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t metrics_fields[] = {
+    TEXT("bindAddress", struct metrics_file, bind_address),
+    SW_CONFIG_BOOL("secure", CYAML_FLAG_OPTIONAL, struct metrics_file, is_secure, 1),
+    TEXT("certDir", struct metrics_file, cert_dir),
     CYAML_FIELD_END,
 };
 
@@ -137,7 +149,7 @@ static const cyaml_schema_field_t fields[] = {
     CYAML_FIELD_MAPPING("healthProbe", CYAML_FLAG_OPTIONAL, struct sw_settings_file, health_probe,
                         listener_fields),
     CYAML_FIELD_MAPPING("metrics", CYAML_FLAG_OPTIONAL, struct sw_settings_file, metrics,
-                        listener_fields),
+                        metrics_fields),
     CYAML_FIELD_MAPPING("client", CYAML_FLAG_OPTIONAL, struct sw_settings_file, client,
                         client_fields),
     CYAML_FIELD_MAPPING("leaderElection", CYAML_FLAG_OPTIONAL, struct sw_settings_file,
@@ -263,6 +275,38 @@ static void choose_leader_election(const struct sw_arguments *arguments,
     s->retry_period_ms = election->retry_period_ms;
 }
 
+static void choose_metrics(const struct sw_arguments *arguments,
+                           const struct sw_settings_file *file, struct sw_settings *s)
+{
+    s->metrics_address = choose(arguments, SW_FLAG_METRICS_ADDRESS, file->metrics.bind_address);
+    s->metrics_cert_dir = choose(arguments, SW_FLAG_METRICS_CERT_DIR, file->metrics.cert_dir);
+    s->metrics_is_secure = arguments->values[SW_FLAG_METRICS_SECURE]
+                               ? sw_arguments_has(arguments, SW_FLAG_METRICS_SECURE)
+                               : file->metrics.is_secure;
+}
+
+/* A socket speaks HTTP or HTTPS. Probes over HTTPS that nobody has asked for would have kubelets
+ * restart us for ever. */
+static int check_one_address(const struct sw_arguments *arguments, const struct sw_settings *s,
+                             struct sw_error *error)
+{
+    if (!s->metrics_is_secure || sw_address_is_off(s->metrics_address) ||
+        strcmp(s->metrics_address, s->health_address) != 0)
+        return 0;
+    sw_error_set(
+        error, SW_E_CONFIG,
+        "probes are plain HTTP at %s, and metrics HTTPS: give them another address, or set "
+        "metrics.secure to false",
+        s->health_address);
+    if (arguments->values[SW_FLAG_METRICS_ADDRESS])
+        sw_error_prefix(error, "%s", sw_flag_name(SW_FLAG_METRICS_ADDRESS));
+    else if (arguments->values[SW_FLAG_HEALTH_ADDRESS])
+        sw_error_prefix(error, "%s", sw_flag_name(SW_FLAG_HEALTH_ADDRESS));
+    else
+        sw_config_blame(s->config_path, "metrics.bindAddress", error);
+    return error->code;
+}
+
 /* client-go asks for the same, so that a renewal can be tried more than once. */
 static int check_times(const struct sw_settings *s, struct sw_error *error)
 {
@@ -344,7 +388,8 @@ static int check(const struct sw_arguments *arguments, const struct sw_settings 
             sw_config_blame(s->config_path, texts[i].key, error);
         return error->code;
     }
-    return check_times(s, error);
+    int code = check_times(s, error);
+    return code ? code : check_one_address(arguments, s, error);
 }
 
 static void choose_all(const struct sw_arguments *arguments, const struct sw_settings_file *file,
@@ -363,7 +408,7 @@ static void choose_all(const struct sw_arguments *arguments, const struct sw_set
         file->webhook.secret_name ? file->webhook.secret_name : "slipway-webhook";
     s->webhook_service_name = file->webhook.service_name ? file->webhook.service_name : "slipway";
     s->health_address = choose(arguments, SW_FLAG_HEALTH_ADDRESS, file->health_probe.bind_address);
-    s->metrics_address = choose(arguments, SW_FLAG_METRICS_ADDRESS, file->metrics.bind_address);
+    choose_metrics(arguments, file, s);
     s->has_stop_delay = file->stop_delay_ms >= 0;
     s->stop_delay_ms = s->has_stop_delay ? (uint64_t)file->stop_delay_ms : 0;
     choose_leader_election(arguments, file, s);

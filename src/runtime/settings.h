@@ -43,7 +43,9 @@ struct sw_settings {
     const char *webhook_secret_name, *webhook_service_name;
     const char *health_address;
     const char *metrics_address;
-    unsigned kube_api_qps; /* requests a second, at most */
+    bool metrics_is_secure;
+    const char *metrics_cert_dir; /* NULL: none, a certificate is made */
+    unsigned kube_api_qps;        /* requests a second, at most */
     unsigned kube_api_burst;
     bool leader_elect;
     const char *leader_election_id;

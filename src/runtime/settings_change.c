@@ -49,6 +49,8 @@ static const struct setting {
     LATER("webhook.serviceName", TEXT, webhook_service_name),
     LATER("healthProbe.bindAddress", TEXT, health_address),
     LATER("metrics.bindAddress", TEXT, metrics_address),
+    LATER("metrics.secure", BYTES, metrics_is_secure),
+    LATER("metrics.certDir", TEXT, metrics_cert_dir),
     /* Other times or another Lease in the middle of a term: two could lead. */
     LATER("leaderElection.enabled", BYTES, leader_elect),
     LATER("leaderElection.id", TEXT, leader_election_id),

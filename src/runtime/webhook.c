@@ -12,16 +12,16 @@
 #include "base/util.h"
 #include "net/http_server.h"
 #include "runtime/admission.h"
+#include "runtime/certificate_files.h"
 #include "runtime/core.h"
-#include "runtime/webhook_certificate.h"
 
 struct sw_webhook {
     struct sw_loop *loop;
     struct sw_core *core; /* NULL: closing */
     struct sw_log log;
     char *address;
-    struct sw_webhook_certificate *certificate;
-    struct sw_http_server *server; /* NULL: does not listen yet */
+    struct sw_certificate_files *files; /* NULL: sw_webhook_set_tls */
+    struct sw_http_server *server;      /* NULL: does not listen yet */
     bool is_draining;
     struct sw_error error; /* of listening */
     struct sw_buf out;     /* of the answer being written; kept for the next one */
@@ -101,8 +101,8 @@ int sw_webhook_open(struct sw_loop *loop, struct sw_core *core,
     sw_buf_init(&webhook->out, SIZE_MAX);
     int code = 0;
     if (options->cert_folder)
-        code = sw_webhook_certificate_open(loop, options->cert_folder, metrics, log, on_certificate,
-                                           webhook, &webhook->certificate);
+        code = sw_certificate_files_open(loop, options->cert_folder, "webhook", metrics, log,
+                                         on_certificate, webhook, &webhook->files);
     if (code)
         sw_error_set(error, code, "cannot watch %s: %s", options->cert_folder, sw_strerror(code));
     else if (webhook->error.code)
@@ -123,8 +123,8 @@ bool sw_webhook_check(void *arg, struct sw_buf *why)
     if (webhook->server)
         return true;
     const char *text = webhook->error.text;
-    if (webhook->certificate && sw_webhook_certificate_why(webhook->certificate)[0])
-        text = sw_webhook_certificate_why(webhook->certificate);
+    if (webhook->files && sw_certificate_files_why(webhook->files)[0])
+        text = sw_certificate_files_why(webhook->files);
     else if (!text[0])
         text = "no certificate in the Secret yet";
     sw_buf_puts(why, text);
@@ -157,8 +157,8 @@ void sw_webhook_close(struct sw_webhook *webhook)
     if (!webhook)
         return;
     webhook->core = NULL;
-    sw_webhook_certificate_close(webhook->certificate);
-    webhook->certificate = NULL;
+    sw_certificate_files_close(webhook->files);
+    webhook->files = NULL;
     if (webhook->server)
         sw_http_server_close(webhook->server, on_closed, webhook);
     else

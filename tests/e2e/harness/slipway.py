@@ -46,10 +46,12 @@ class Mounted:
 
 class Slipway:
     """One process. `server` and `ca_file` put a proxy between it and the API server; `token` is another user's than that of
-    the role, `clock` a WallClock. `everywhere`: it looks at all namespaces, not at this one only."""
+    the role, `clock` a WallClock. `everywhere`: it looks at all namespaces, not at this one only. Its metrics are plain, so that
+    whoever looks needs no token, unless `metrics_secure`."""
 
     def __init__(self, cluster, namespace, folder, name="slipway", server=None, ca_file=None, leader_elect=False,
-                 config=None, lease_id=None, token=None, clock=None, settings="", everywhere=False):
+                 config=None, lease_id=None, token=None, clock=None, settings="", everywhere=False,
+                 metrics_secure=False):
         self.cluster, self.namespace, self.name = cluster, namespace, name
         self.folder = pathlib.Path(folder) / name
         self.folder.mkdir(parents=True)
@@ -66,7 +68,7 @@ class Slipway:
             *([] if everywhere else ["--namespace", namespace]), "--log-format", "json", "--log-level", "debug",
             "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port, "--webhook-cert-dir", str(self.folder / "certs"),
             "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
-            "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port,
+            "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port, "--metrics-secure=%s" % str(metrics_secure).lower(),
         ]
         self.leader_elect = leader_elect
         if leader_elect:

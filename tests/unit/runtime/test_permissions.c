@@ -95,6 +95,30 @@ TEST(are_asked_for_what_will_be_needed)
     fixture_done(&f);
 }
 
+TEST(are_asked_for_what_verifies_callers)
+{
+    struct fixture f;
+    struct server server = {.denied = {"\"tokenreviews\""}};
+    struct sw_core_options options = {
+        .username = "me", .checks_permissions = true, .verifies_callers = true};
+
+    fixture_init(&f, &options);
+    f.transport->on_request = on_request;
+    f.transport->arg = &server;
+    fixture_open(&f);
+    fixture_turn(&f);
+    assert_string_equal(
+        server.questions,
+        "{\"spec\":{\"resourceAttributes\":{\"verb\":\"create\",\"group\":"
+        "\"authentication.k8s.io\",\"resource\":\"tokenreviews\"}},\"apiVersion\":"
+        "\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}\n"
+        "{\"spec\":{\"resourceAttributes\":{\"verb\":\"create\",\"group\":"
+        "\"authorization.k8s.io\",\"resource\":\"subjectaccessreviews\"}},\"apiVersion\":"
+        "\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}\n");
+    assert_true(fake_log_has(&f.log, "create tokenreviews.authentication.k8s.io"));
+    fixture_done(&f);
+}
+
 TEST(that_are_missing_stand_in_one_message)
 {
     struct fixture f;
@@ -141,6 +165,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE("permissions", are_asked_for_what_will_be_needed),
+        CASE("permissions", are_asked_for_what_verifies_callers),
         CASE("permissions", that_are_missing_stand_in_one_message),
         CASE("permissions", are_not_complained_about_if_nobody_answers),
         CASE("permissions", are_asked_for_again_until_the_server_answers),

@@ -489,7 +489,7 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
         "webhook: {bindAddress: ':1', certDir: /c, configurationName: c, certificates: self,\n"
         "  secretName: s, serviceName: x}\n"
         "healthProbe: {bindAddress: ':2'}\n"
-        "metrics: {bindAddress: ':3'}\n"
+        "metrics: {bindAddress: ':3', secure: false, certDir: /m}\n"
         "client: {qps: 400, burst: 800}\n"
         "leaderElection:\n"
         "  enabled: true\n"
@@ -502,13 +502,14 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
         "stopDelay: 3s\n");
     reload(&s);
     expect_said(&s, "applied=\"log.level, client.qps, client.burst, stopDelay\"\n");
-    expect_said(&s, "keys=\"kubeconfig, namespace, moduleDir, modules, webhook.bindAddress, "
-                    "webhook.certDir, webhook.configurationName, "
-                    "webhook.certificates, webhook.secretName, webhook.serviceName, "
-                    "healthProbe.bindAddress, metrics.bindAddress, "
-                    "leaderElection.enabled, leaderElection.id, leaderElection.namespace, "
-                    "leaderElection.leaseDuration, leaderElection.renewDeadline, "
-                    "leaderElection.retryPeriod, log.format\"\n");
+    expect_said(&s,
+                "keys=\"kubeconfig, namespace, moduleDir, modules, webhook.bindAddress, "
+                "webhook.certDir, webhook.configurationName, "
+                "webhook.certificates, webhook.secretName, webhook.serviceName, "
+                "healthProbe.bindAddress, metrics.bindAddress, metrics.secure, metrics.certDir, "
+                "leaderElection.enabled, leaderElection.id, leaderElection.namespace, "
+                "leaderElection.leaseDuration, leaderElection.renewDeadline, "
+                "leaderElection.retryPeriod, log.format\"\n");
     assert_int_equal(fake_log_count(&s.log, "restart"), 1);
     assert_int_equal(s.settings.stop_delay_ms, 3000);
     assert_true(s.settings.has_stop_delay);

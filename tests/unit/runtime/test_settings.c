@@ -148,6 +148,8 @@ TEST(have_defaults)
     assert_string_equal(s->webhook_service_name, "slipway");
     assert_string_equal(s->health_address, ":7713");
     assert_string_equal(s->metrics_address, ":7712");
+    assert_true(s->metrics_is_secure);
+    assert_null(s->metrics_cert_dir);
     assert_false(s->leader_elect);
     assert_string_equal(s->leader_election_id, "slipway");
     assert_int_equal(s->lease_duration_ms, 15000);
@@ -173,7 +175,7 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "  secretName: certificates\n"
                                 "  serviceName: hook\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
-                                "metrics: {bindAddress: \":3\"}\n"
+                                "metrics: {bindAddress: \":3\", secure: false, certDir: /m}\n"
                                 "client: {qps: 400, burst: 800}\n"
                                 "leaderElection:\n"
                                 "  enabled: true\n"
@@ -205,6 +207,8 @@ TEST(come_from_the_file)
     assert_string_equal(s->webhook_service_name, "hook");
     assert_string_equal(s->health_address, ":2");
     assert_string_equal(s->metrics_address, ":3");
+    assert_false(s->metrics_is_secure);
+    assert_string_equal(s->metrics_cert_dir, "/m");
     assert_int_equal(s->kube_api_qps, 400);
     assert_int_equal(s->kube_api_burst, 800);
     assert_true(s->leader_elect);
@@ -230,13 +234,16 @@ TEST(give_way_to_flags)
 
     assert_int_equal(load(&c, every_key,
                           "--kubeconfig /k2 --namespace n2 --webhook-bind-address :11 "
-                          "--metrics-bind-address 0 --leader-elect=false --log-level error "
+                          "--metrics-bind-address 0 --metrics-secure --metrics-cert-dir /n "
+                          "--leader-elect=false --log-level error "
                           "--log-format json --kube-api-qps 7 --kube-api-burst=9"),
                      0);
     assert_string_equal(c.settings.kubeconfig, "/k2");
     assert_string_equal(c.settings.namespace_, "n2");
     assert_string_equal(c.settings.webhook_address, ":11");
     assert_string_equal(c.settings.metrics_address, "0");
+    assert_true(c.settings.metrics_is_secure);
+    assert_string_equal(c.settings.metrics_cert_dir, "/n");
     assert_false(c.settings.leader_elect);
     assert_int_equal(c.settings.log_level, SW_LEVEL_ERROR);
     assert_int_equal(c.settings.log_format, SW_LOG_JSON);
@@ -253,6 +260,27 @@ static void expect_mistake(const char *yaml, const char *flags, const char *mess
         fail_msg("accepted: %s", yaml);
     if (!strstr(c.error.text, message))
         fail_msg("got \"%s\", wanted \"%s\"", c.error.text, message);
+    done(&c);
+}
+
+#define ONE_ADDRESS "probes are plain HTTP at :1, and metrics HTTPS: give them another address"
+
+TEST(give_probes_and_secure_metrics_two_addresses)
+{
+    static const char both[] = "healthProbe: {bindAddress: ':1'}\nmetrics: {bindAddress: ':1'}\n";
+    struct case_ c;
+
+    expect_mistake(both, "", "slipway.yaml:2: metrics.bindAddress: " ONE_ADDRESS);
+    expect_mistake(both, "--metrics-secure", "slipway.yaml:2: metrics.bindAddress: ");
+    expect_mistake("healthProbe: {bindAddress: ':1'}\n", "--metrics-bind-address :1",
+                   "--metrics-bind-address: " ONE_ADDRESS);
+    expect_mistake("metrics: {bindAddress: ':1'}\n", "--health-probe-bind-address :1",
+                   "--health-probe-bind-address: " ONE_ADDRESS);
+    assert_int_equal(load(&c, both, "--metrics-secure=false"), 0);
+    assert_false(c.settings.metrics_is_secure);
+    done(&c);
+    assert_int_equal(
+        load(&c, "", "--health-probe-bind-address 0 --metrics-bind-address 0 --metrics-secure"), 0);
     done(&c);
 }
 
@@ -273,6 +301,7 @@ TEST(say_where_a_mistake_is)
                    "slipway.yaml:4: metrics.bindAddress: ");
     expect_mistake("metrics: {bindAddress: ':1'}\n", "--metrics-bind-address x",
                    "--metrics-bind-address: ");
+    expect_mistake("metrics:\n  secure: sometimes\n", "", "slipway.yaml:2: metrics.secure: ");
     expect_mistake("namespace: shop/../kube-system\n", "",
                    "slipway.yaml:1: namespace: expected a name of at most 63 lower-case letters, "
                    "digits and -, got \"shop/../kube-system\"");
@@ -318,6 +347,7 @@ int main(void)
         CASE("settings", have_defaults),
         CASE("settings", come_from_the_file),
         CASE("settings", give_way_to_flags),
+        CASE("settings", give_probes_and_secure_metrics_two_addresses),
         CASE("settings", say_where_a_mistake_is),
     };
     return RUN(tests);

@@ -33,7 +33,7 @@ struct asked {
     struct sw_http_client *client;
     int status, code;
     char body[65536];
-    char connection[32];
+    char connection[32], authenticate[64];
     bool is_done;
 };
 
@@ -42,8 +42,11 @@ static void on_head(void *arg, const struct sw_http_head *head)
     struct asked *a = arg;
     const char *connection = sw_http_field_get(&head->fields, "Connection");
 
+    const char *authenticate = sw_http_field_get(&head->fields, "WWW-Authenticate");
+
     a->status = head->status;
     snprintf(a->connection, sizeof(a->connection), "%s", connection ? connection : "");
+    snprintf(a->authenticate, sizeof(a->authenticate), "%s", authenticate ? authenticate : "");
 }
 
 static void on_body(void *arg, const char *bytes, size_t len)
@@ -79,6 +82,7 @@ struct script {
     struct made_up made_up;
     char *folder;
     struct crowd *crowd;
+    const char *authorization; /* of what is asked; NULL: none */
 };
 
 static void finish(struct script *s);
@@ -125,7 +129,7 @@ static void run(struct script *s, bool (*const *steps)(struct script *s))
     assert_int_equal(sw_loop_close(s->loop), 0);
 }
 
-/* Trusts the certificate of that name; NULL: plain. */
+/* Trusts the certificate of that name; "": any; NULL: plain. */
 static void connect_to(struct script *s, uint16_t port, const char *certificate)
 {
     struct sw_http_client_options options = {.host = "127.0.0.1", .port = port};
@@ -135,7 +139,10 @@ static void connect_to(struct script *s, uint16_t port, const char *certificate)
     size_t len;
 
     close_client(s);
-    if (certificate) {
+    if (certificate && !certificate[0]) {
+        struct sw_tls_client_options tls = {.insecure_skip_verify = true};
+        assert_int_equal(sw_tls_client_config_new(&tls, &options.tls, &error), 0);
+    } else if (certificate) {
         path = sw_asprintf("%s/webhook/%s.crt", getenv("TEST_DATA"), certificate);
         assert_int_equal(sw_file_read(path, 65536, &pem, &len, &error), 0);
         struct sw_tls_client_options tls = {.ca_pem = pem};
@@ -148,12 +155,13 @@ static void connect_to(struct script *s, uint16_t port, const char *certificate)
 static void ask(struct script *s, const char *method, const char *target, const char *body)
 {
     static const struct sw_http_exchange_events events = {on_head, on_body, on_end};
-    static const struct sw_http_field json = {"Content-Type", "application/json"};
+    const struct sw_http_field fields[] = {{"Content-Type", "application/json"},
+                                           {"Authorization", s->authorization}};
     struct sw_http_request request = {
         .method = method,
         .target = target,
-        .fields = &json,
-        .field_count = 1,
+        .fields = fields,
+        .field_count = s->authorization ? 2 : 1,
         .body = body,
         .body_len = body ? strlen(body) : 0,
     };
@@ -649,6 +657,220 @@ TEST(are_closed_where_nobody_wants_them)
     run(&s, steps);
 }
 
+/* ---- metrics for those who may ---- */
+
+/* The API server: everybody is who he says, and may if that is mia. */
+static void on_review(void *arg, struct fake_request *request)
+{
+    bool is_identity = strstr(request->target, "tokenreviews") != NULL;
+
+    (void)arg;
+    if (strstr(request->body, "nobody-answers"))
+        return;
+    fake_head(request, 201, NULL);
+    if (is_identity)
+        fake_body(request, strstr(request->body, "mia")
+                               ? "{\"kind\":\"TokenReview\",\"status\":{\"authenticated\":true,"
+                                 "\"user\":{\"username\":\"mia\"}}}"
+                               : "{\"kind\":\"TokenReview\",\"status\":{}}");
+    else
+        fake_body(request, "{\"kind\":\"SubjectAccessReview\",\"status\":{\"allowed\":true}}");
+    fake_end(request, 0);
+}
+
+static bool open_secure(struct script *s, const char *folder)
+{
+    struct sw_core_options core = {.username = "me"};
+    struct sw_error error = {0};
+
+    s->transport = fake_transport_new(s->loop);
+    s->transport->on_request = on_review;
+    s->core = sw_core_new(s->loop, &s->transport->base, &core, s->metrics, &s->log);
+    struct sw_endpoints_options options = {.health_address = "127.0.0.1:0",
+                                           .metrics_address = "0.0.0.0:0",
+                                           .is_metrics_secure = true,
+                                           .metrics_cert_folder = folder,
+                                           .client = s->core->client};
+    if (sw_endpoints_open(s->loop, &options, &s->health, s->metrics, &s->log, &s->endpoints,
+                          &error))
+        fail_msg("%s", error.text);
+    return true;
+}
+
+static bool open_with_a_certificate_of_its_own(struct script *s)
+{
+    open_secure(s, NULL);
+    connect_to(s, sw_endpoints_metrics_port(s->endpoints), "");
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool is_refused_without_a_token(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 401);
+    assert_string_equal(s->asked.authenticate, "Bearer realm=\"slipway\"");
+    assert_string_equal(s->asked.body, "a bearer token is needed\n");
+    s->authorization = "Bearer other";
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool is_refused_with_a_token_of_nobody(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 401);
+    s->authorization = "Bearer mia";
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool is_let_in(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    assert_non_null(strstr(s->asked.body, "slipway_metrics_requests_total{code=\"401\"} 2\n"));
+    assert_non_null(strstr(s->asked.body, "slipway_metrics_certificate_not_after_seconds "));
+    ask(s, "HEAD", "/metrics", NULL);
+    return true;
+}
+
+static bool is_let_in_without_a_body(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    assert_string_equal(s->asked.body, "");
+    ask(s, "POST", "/metrics", "x");
+    return true;
+}
+
+static bool may_not_post(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 405);
+    ask(s, "GET", "/healthz", NULL);
+    return true;
+}
+
+static bool finds_nothing_else_there(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 404);
+    s->authorization = NULL;
+    connect_to(s, sw_endpoints_health_port(s->endpoints), NULL);
+    ask(s, "GET", "/healthz", NULL);
+    return true;
+}
+
+static bool finds_probes_plain(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    return true;
+}
+
+TEST(serve_metrics_to_those_who_may)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_with_a_certificate_of_its_own,
+        is_refused_without_a_token,
+        is_refused_with_a_token_of_nobody,
+        is_let_in,
+        is_let_in_without_a_body,
+        may_not_post,
+        finds_nothing_else_there,
+        finds_probes_plain,
+        NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+/* Nobody has put one there yet: until then its own is served. */
+static bool open_with_an_empty_folder(struct script *s)
+{
+    open_secure(s, s->folder);
+    s->authorization = "Bearer mia";
+    connect_to(s, sw_endpoints_metrics_port(s->endpoints), "");
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool is_answered_all_the_same(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    assert_int_equal(s->asked.status, 200);
+    put_first_certificate(s);
+    connect_to(s, sw_endpoints_metrics_port(s->endpoints), "one");
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+/* Until the file was seen the handshake fails. */
+static bool trusts_it_in_the_end(struct script *s)
+{
+    if (!s->asked.is_done)
+        return false;
+    if (s->asked.code) {
+        ask(s, "GET", "/metrics", NULL);
+        return false;
+    }
+    assert_int_equal(s->asked.status, 200);
+    return true;
+}
+
+TEST(serve_metrics_with_the_certificate_of_a_folder)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_with_an_empty_folder,
+        is_answered_all_the_same,
+        trusts_it_in_the_end,
+        NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
+static bool asks_whom_nobody_answers(struct script *s)
+{
+    s->authorization = "Bearer nobody-answers";
+    ask(s, "GET", "/metrics", NULL);
+    return true;
+}
+
+static bool is_waiting(struct script *s)
+{
+    return fake_open_count(s->transport) == 1;
+}
+
+/* What the sanitizer and the open handles would tell. */
+TEST(close_while_somebody_waits_to_be_verified)
+{
+    static bool (*const steps[])(struct script * s) = {
+        open_with_a_certificate_of_its_own,
+        is_refused_without_a_token,
+        is_refused_with_a_token_of_nobody,
+        is_let_in,
+        is_let_in_without_a_body,
+        asks_whom_nobody_answers,
+        is_waiting,
+        NULL,
+    };
+    struct script s = {0};
+
+    run(&s, steps);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -657,6 +879,9 @@ int main(void)
         CASE("webhook", says_which_address_it_cannot_have),
         CASE("webhook", ten_thousand_connections_take_no_memory_and_keep_no_review_out),
         CASE("endpoints", serve_probes_and_metrics_on_their_own_addresses),
+        CASE("endpoints", serve_metrics_to_those_who_may),
+        CASE("endpoints", serve_metrics_with_the_certificate_of_a_folder),
+        CASE("endpoints", close_while_somebody_waits_to_be_verified),
         CASE("endpoints", are_closed_where_nobody_wants_them),
     };
     return RUN(tests);

@@ -2,7 +2,7 @@
 /*
  * Reading the pair, and telling of a new one.
  */
-#include "runtime/webhook_certificate.h"
+#include "runtime/certificate_files.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -21,18 +21,19 @@ enum {
     POLL_MS = 10 * 1000, /* as cert-manager's users expect; mounts may send no events */
 };
 
-struct sw_webhook_certificate {
+struct sw_certificate_files {
     struct sw_log log;
     struct sw_file_watch *watch;
+    const char *whose;
     char *certificate_path, *key_path;
-    sw_webhook_certificate_fn fn;
+    sw_certificate_files_fn fn;
     void *arg;
     struct sw_error error; /* of the last try */
     bool is_usable;        /* one was found at some time */
     struct sw_metric *reads, *failures, *not_after;
 };
 
-static int make_config(struct sw_webhook_certificate *c, struct sw_tls_config **ret_config)
+static int make_config(struct sw_certificate_files *c, struct sw_tls_config **ret_config)
 {
     struct sw_tls_server_options options = {0};
     char *certificate = NULL, *key = NULL;
@@ -55,20 +56,21 @@ static int make_config(struct sw_webhook_certificate *c, struct sw_tls_config **
     return code;
 }
 
-static void take_over(struct sw_webhook_certificate *c, struct sw_tls_config *config)
+static void take_over(struct sw_certificate_files *c, struct sw_tls_config *config)
 {
     char until[SW_TIME_SIZE];
     int64_t not_after_us = sw_tls_config_not_after(config);
 
     sw_time_format(not_after_us, until);
-    sw_log_info(&c->log, c->is_usable ? "webhook certificate replaced" : "webhook certificate read",
-                SW_STR("file", c->certificate_path), SW_STR("until", until));
+    sw_log_info(&c->log, c->is_usable ? "certificate replaced" : "certificate read",
+                SW_STR("of", c->whose), SW_STR("file", c->certificate_path),
+                SW_STR("until", until));
     sw_metric_set(c->not_after, (double)not_after_us / 1e6);
     c->is_usable = true;
     c->fn(c->arg, config);
 }
 
-static void load(struct sw_webhook_certificate *c)
+static void load(struct sw_certificate_files *c)
 {
     struct sw_tls_config *config = NULL;
 
@@ -77,9 +79,9 @@ static void load(struct sw_webhook_certificate *c)
     if (make_config(c, &config)) {
         sw_metric_add(c->failures, 1);
         sw_log_warn(&c->log,
-                    c->is_usable ? "webhook certificate cannot be used, keeping the one before"
-                                 : "no webhook certificate yet, waiting for it",
-                    SW_STR("why", c->error.text));
+                    c->is_usable ? "certificate cannot be used, keeping the one before"
+                                 : "no certificate yet, waiting for it",
+                    SW_STR("of", c->whose), SW_STR("why", c->error.text));
         return;
     }
     take_over(c, config);
@@ -97,50 +99,52 @@ static struct sw_metric *plain_metric(struct sw_metrics *metrics, enum sw_metric
     return sw_metric_child(sw_metrics_family(metrics, type, name, help, NULL, NULL, 0), NULL);
 }
 
-int sw_webhook_certificate_open(struct sw_loop *loop, const char *folder,
-                                struct sw_metrics *metrics, const struct sw_log *log,
-                                sw_webhook_certificate_fn fn, void *arg,
-                                struct sw_webhook_certificate **ret_certificate)
+int sw_certificate_files_open(struct sw_loop *loop, const char *folder, const char *whose,
+                              struct sw_metrics *metrics, const struct sw_log *log,
+                              sw_certificate_files_fn fn, void *arg,
+                              struct sw_certificate_files **ret_files)
 {
-    struct sw_webhook_certificate *c = SW_NEW(struct sw_webhook_certificate);
+    struct sw_certificate_files *c = SW_NEW(struct sw_certificate_files);
+    SW_AUTO(char, sw_free)
+    ends = sw_asprintf("slipway_%s_certificate_not_after_seconds", whose);
 
     c->log = *log;
+    c->whose = whose;
     c->fn = fn;
     c->arg = arg;
     c->certificate_path = sw_asprintf("%s/tls.crt", folder);
     c->key_path = sw_asprintf("%s/tls.key", folder);
     c->reads = plain_metric(metrics, SW_METRIC_COUNTER, "certwatcher_read_certificate_total",
-                            "Times the webhook's certificate was read.");
+                            "Times a serving certificate was read from its files.");
     c->failures =
         plain_metric(metrics, SW_METRIC_COUNTER, "certwatcher_read_certificate_errors_total",
                      "Times it could not be used.");
     c->not_after =
-        plain_metric(metrics, SW_METRIC_GAUGE, "slipway_webhook_certificate_not_after_seconds",
-                     "When it ends, in seconds since 1970.");
+        plain_metric(metrics, SW_METRIC_GAUGE, ends, "When it ends, in seconds since 1970.");
 
     const char *const paths[] = {c->certificate_path, c->key_path};
     int code =
         sw_file_watch_open(loop, paths, SW_ARRAY_SIZE(paths), POLL_MS, on_change, c, &c->watch);
     if (code) {
-        sw_webhook_certificate_close(c);
+        sw_certificate_files_close(c);
         return code;
     }
     load(c);
-    *ret_certificate = c;
+    *ret_files = c;
     return 0;
 }
 
-void sw_webhook_certificate_close(struct sw_webhook_certificate *certificate)
+void sw_certificate_files_close(struct sw_certificate_files *files)
 {
-    if (!certificate)
+    if (!files)
         return;
-    sw_file_watch_close(certificate->watch);
-    sw_free(certificate->certificate_path);
-    sw_free(certificate->key_path);
-    sw_free(certificate);
+    sw_file_watch_close(files->watch);
+    sw_free(files->certificate_path);
+    sw_free(files->key_path);
+    sw_free(files);
 }
 
-const char *sw_webhook_certificate_why(const struct sw_webhook_certificate *certificate)
+const char *sw_certificate_files_why(const struct sw_certificate_files *files)
 {
-    return certificate->is_usable ? "" : certificate->error.text;
+    return files->is_usable ? "" : files->error.text;
 }

@@ -199,6 +199,17 @@ TEST(tells_what_it_serves)
     check_ask(&sim, "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
               "{\"spec\":{\"token\":\"me/a,b\"}}", 201, "status.user",
               "{\"username\":\"me\",\"groups\":[\"a\",\"b\",\"system:authenticated\"]}");
+    /* Of system:serviceaccount:n:a, until the year 2100, and until 1970. */
+    check_ask(&sim, "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+              "{\"spec\":{\"token\":\"eyJhbGciOiJub25lIn0."
+              "eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6bjphIiwiZXhwIjo0MTAyNDQ0ODAwfQ.\"}}",
+              201, "status.user",
+              "{\"username\":\"system:serviceaccount:n:a\",\"groups\":[\"system:serviceaccounts\","
+              "\"system:authenticated\"]}");
+    check_ask(&sim, "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+              "{\"spec\":{\"token\":\"eyJhbGciOiJub25lIn0."
+              "eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291bnQ6bjphIiwiZXhwIjoxfQ.\"}}",
+              201, "status.user", "{}");
     check_ask(&sim, "GET", "/apis/authentication.k8s.io/v1/tokenreviews", NULL, 405, "reason",
               "MethodNotAllowed");
     sim_free(&sim);

@@ -39,8 +39,9 @@ enum {
     /* Who still may is not kept waiting at each scrape for an API server that does not answer. */
     AGAIN_MS = 10 * 1000,
     /* Both reviews and the wait for them; below the 10 s after which Prometheus gives up, so that
-     * it can tell why. */
+     * it can tell why. Who still may need not know why. */
     PATIENCE_MS = 8 * 1000,
+    SHORT_PATIENCE_MS = 3 * 1000,
     STRANGERS_PER_S = 10,
     STRANGERS_AT_ONCE = 20,
     TOKEN_MAX_BYTES = 16 * 1024, /* those of ServiceAccounts have 1 KB, of large directories 8 KB */
@@ -173,7 +174,7 @@ static void keep(struct caller *caller)
 /* ---- a verdict ---- */
 
 /* Nobody can say: who could before still may. True if so. */
-static bool still_may(struct caller *caller)
+static bool keep_right(struct caller *caller)
 {
     uint64_t now = sw_now_ms(caller->access->loop);
 
@@ -230,7 +231,7 @@ static void settle(struct caller *caller, int status, const char *why)
         access->strangers_asked--;
     if (status < 500)
         note(caller, status, text);
-    if (status < 500 || still_may(caller)) {
+    if (status < 500 || keep_right(caller)) {
         verdict.status = caller->status;
         keep(caller);
     } else {
@@ -430,7 +431,10 @@ static void verify(struct caller *caller)
 {
     struct sw_metrics_access *access = caller->access;
 
-    caller->due_ms = sw_now_ms(access->loop) + PATIENCE_MS;
+    uint64_t now = sw_now_ms(access->loop);
+    bool still_may = now < caller->still_until_ms;
+
+    caller->due_ms = now + (still_may ? SHORT_PATIENCE_MS : PATIENCE_MS);
     if (!caller->is_stranger) {
         ask_identity(caller);
         return;

@@ -48,7 +48,7 @@ static int run(const struct sw_arguments *arguments, const struct sw_settings *s
     if (sw_arguments_has(arguments, SW_FLAG_CHECK_CONFIG))
         return sw_command_check_config(settings);
     if (arguments->command == SW_COMMAND_RELEASE_ALL)
-        return sw_command_release_all(settings, sw_arguments_has(arguments, SW_FLAG_DRY_RUN));
+        return sw_command_release_all(arguments, settings);
     return sw_process_run(arguments, settings);
 }
 

@@ -169,6 +169,21 @@ static const struct flag {
                          NULL,
                          NULL,
                          {"with release-all: show what would be done, do nothing"}},
+    [SW_FLAG_TIME_LIMIT] = {"time-limit",
+                            "TIME",
+                            INSTEAD,
+                            NULL,
+                            NULL,
+                            {"with release-all: in order, and only what still waits after",
+                             "so long at once. Else: all at once"}},
+    [SW_FLAG_STOP] = {"stop",
+                      "NAME",
+                      INSTEAD,
+                      NULL,
+                      NULL,
+                      {"with release-all: before, delete the webhook configuration",
+                       "webhook.configurationName, scale the Deployment of this",
+                       "name in our own namespace to 0, and wait for its Pods"}},
     [SW_FLAG_VERSION] = {"version", NULL, INSTEAD, NULL, NULL, {"show the version, end"}},
     [SW_FLAG_HELP] = {"help", NULL, INSTEAD, NULL, NULL, {"show this, end"}},
 };
@@ -179,6 +194,11 @@ static const struct {
 } commands[] = {
     {"release-all", SW_COMMAND_RELEASE_ALL},
 };
+
+static bool is_for_release_all_only(size_t flag)
+{
+    return flag == SW_FLAG_DRY_RUN || flag == SW_FLAG_TIME_LIMIT || flag == SW_FLAG_STOP;
+}
 
 /* Which flags mean something to release-all. */
 static bool is_for_release_all(size_t flag)
@@ -192,6 +212,8 @@ static bool is_for_release_all(size_t flag)
     case SW_FLAG_LOG_LEVEL:
     case SW_FLAG_LOG_FORMAT:
     case SW_FLAG_DRY_RUN:
+    case SW_FLAG_TIME_LIMIT:
+    case SW_FLAG_STOP:
     case SW_FLAG_VERSION:
     case SW_FLAG_HELP:
         return true;
@@ -284,8 +306,10 @@ static int check_command(const struct sw_arguments *arguments, struct sw_error *
 {
     bool is_release_all = arguments->command == SW_COMMAND_RELEASE_ALL;
 
-    if (sw_arguments_has(arguments, SW_FLAG_DRY_RUN) && !is_release_all)
-        return sw_error_set(error, -EINVAL, "--dry-run goes with slipway release-all only");
+    for (size_t i = 0; i < SW_FLAG_COUNT; i++)
+        if (!is_release_all && sw_arguments_has(arguments, i) && is_for_release_all_only(i))
+            return sw_error_set(error, -EINVAL, "--%s goes with slipway release-all only",
+                                flags[i].name);
     for (size_t i = 0; i < SW_FLAG_COUNT; i++)
         if (is_release_all && arguments->values[i] && !is_for_release_all(i))
             return sw_error_set(error, -EINVAL, "--%s means nothing to slipway release-all",
@@ -368,7 +392,7 @@ static void help_of_group(enum group group, enum sw_command command, struct sw_b
 
     for (size_t i = 0; i < SW_FLAG_COUNT; i++) {
         bool is_shown =
-            command == SW_COMMAND_RELEASE_ALL ? is_for_release_all(i) : i != SW_FLAG_DRY_RUN;
+            command == SW_COMMAND_RELEASE_ALL ? is_for_release_all(i) : !is_for_release_all_only(i);
         if (flags[i].group != group || !is_shown)
             continue;
         if (title)
@@ -383,7 +407,7 @@ static const char run_usage[] =
     "\n"
     "Usage\n"
     "  slipway [flags]                      run, until told to stop\n"
-    "  slipway release-all [--dry-run]      let go of everything that slipway holds;\n"
+    "  slipway release-all [flags]          let go of everything that slipway holds;\n"
     "                                       before it is removed from a cluster\n";
 
 static const char run_examples[] =
@@ -410,12 +434,16 @@ static const char run_examples[] =
     "configuration file is wrong.\n";
 
 static const char release_all_usage[] =
-    "slipway release-all lets go of every Deployment that slipway holds, at once: it\n"
-    "resumes those that slipway paused and removes slipway's annotations. A pause that a\n"
-    "person made stays. Stop slipway before, or it holds them again.\n"
+    "slipway release-all lets go of every Deployment that slipway holds: it resumes those\n"
+    "that slipway paused and removes slipway's annotations. A pause that a person made\n"
+    "stays. Stop slipway before, or let --stop do it; else it holds them again.\n"
+    "\n"
+    "With --time-limit it goes in order: what has nothing to roll at once, of the others in\n"
+    "a namespace one at a time, by slipway.dev/order and name, each when the one before is\n"
+    "complete. A Deployment with slipway.dev/hold is then left paused, as that wishes.\n"
     "\n"
     "Usage\n"
-    "  slipway release-all [--dry-run] [flags]\n";
+    "  slipway release-all [--dry-run] [--time-limit TIME] [--stop NAME] [flags]\n";
 
 static const char release_all_examples[] =
     "\n"

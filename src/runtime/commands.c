@@ -4,6 +4,8 @@
  */
 #include "runtime/commands.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,15 +14,18 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/time.h"
 #include "base/util.h"
 #include "kube/client.h"
 #include "kube/credentials.h"
 #include "kube/transport.h"
 #include "net/url.h"
+#include "runtime/arguments.h"
 #include "runtime/module_loader.h"
 #include "runtime/module_set.h"
 #include "runtime/process.h"
 #include "runtime/release_all.h"
+#include "runtime/release_stop.h"
 #include "runtime/settings.h"
 
 #include <slipway/module.h>
@@ -97,6 +102,8 @@ struct release {
     struct sw_transport *transport;
     struct sw_client *client;
     struct sw_buf out;
+    struct sw_release_stop_options stop;
+    struct sw_release_all_options all;
     struct sw_defer close;
     int exit_status;
 };
@@ -114,20 +121,40 @@ static void close_release(struct sw_defer *defer)
     r->credentials = NULL;
 }
 
+/* What has been done so far, also for whoever reads the log of a Job meanwhile. */
+static void show(struct release *r)
+{
+    fwrite(r->out.bytes, 1, r->out.len, stdout);
+    fflush(stdout);
+    sw_buf_clear(&r->out);
+}
+
 static void on_released(void *arg, const struct sw_release_all_result *result)
 {
     struct release *r = arg;
 
-    fwrite(r->out.bytes, 1, r->out.len, stdout);
+    show(r);
     if (result->is_list_complete && result->failed == 0)
         r->exit_status = SW_EXIT_OK;
     sw_defer_start(&r->close);
 }
 
-static int begin_release(struct release *r, const struct sw_settings *settings, bool is_dry_run,
+static void on_stopped(void *arg, const struct sw_error *error)
+{
+    struct release *r = arg;
+
+    show(r);
+    if (error) {
+        fprintf(stderr, "slipway: %s\n", error->text);
+        sw_defer_start(&r->close);
+        return;
+    }
+    sw_release_all(r->loop, r->client, &r->all, &r->out, on_released, r);
+}
+
+static int begin_release(struct release *r, const struct sw_settings *settings,
                          struct sw_error *error)
 {
-    struct sw_release_all_options options = {settings->namespace_, is_dry_run};
     int code = sw_credentials_open(r->loop, settings->kubeconfig, &r->log, &r->credentials, error);
 
     if (!code)
@@ -141,16 +168,39 @@ static int begin_release(struct release *r, const struct sw_settings *settings, 
         .path_prefix = sw_credentials_server(r->credentials)->path,
     };
     r->client = sw_client_new(r->loop, r->transport, &client, r->metrics, &r->log);
-    sw_release_all(r->loop, r->client, &options, &r->out, on_released, r);
+    r->stop.namespace_ = sw_credentials_namespace(r->credentials);
+    r->stop.webhook_configuration = settings->webhook_configuration_name;
+    if (r->stop.deployment && !r->all.is_dry_run)
+        sw_release_stop(r->loop, r->client, &r->stop, &r->out, on_stopped, r);
+    else
+        sw_release_all(r->loop, r->client, &r->all, &r->out, on_released, r);
     return 0;
 }
 
-int sw_command_release_all(const struct sw_settings *settings, bool is_dry_run)
+static int release_options(const struct sw_arguments *arguments, const struct sw_settings *settings,
+                           struct release *r, struct sw_error *error)
+{
+    const char *limit = arguments->values[SW_FLAG_TIME_LIMIT];
+
+    r->all.namespace_ = settings->namespace_;
+    r->all.is_dry_run = sw_arguments_has(arguments, SW_FLAG_DRY_RUN);
+    r->stop.deployment = arguments->values[SW_FLAG_STOP];
+    if (limit && (sw_duration_parse(limit, &r->all.in_order_ms) || r->all.in_order_ms == 0))
+        return sw_error_set(error, -EINVAL,
+                            "--time-limit: expected a time such as 4m or 90s, got \"%s\"", limit);
+    return 0;
+}
+
+int sw_command_release_all(const struct sw_arguments *arguments, const struct sw_settings *settings)
 {
     struct release r = {.exit_status = SW_EXIT_FAILED};
     struct sw_error error = {0};
     enum sw_level level = SW_MAX(settings->log_level, SW_LEVEL_WARN);
 
+    if (release_options(arguments, settings, &r, &error)) {
+        fprintf(stderr, "slipway: %s\n", error.text);
+        return SW_EXIT_USAGE;
+    }
     if (sw_loop_open(&r.loop))
         return SW_EXIT_FAILED;
     r.sink = sw_log_sink_new(r.loop, fileno(stderr),
@@ -160,7 +210,7 @@ int sw_command_release_all(const struct sw_settings *settings, bool is_dry_run)
     r.metrics = sw_metrics_new();
     sw_buf_init(&r.out, SIZE_MAX);
     sw_defer_init(&r.close, r.loop, close_release);
-    if (begin_release(&r, settings, is_dry_run, &error)) {
+    if (begin_release(&r, settings, &error)) {
         fprintf(stderr, "slipway: %s\n", error.text);
         r.exit_status = sw_exit_status_of(error.code);
         close_release(&r.close);

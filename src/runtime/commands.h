@@ -5,12 +5,12 @@
 #ifndef SW_RUNTIME_COMMANDS_H
 #define SW_RUNTIME_COMMANDS_H
 
-#include <stdbool.h>
-
+struct sw_arguments;
 struct sw_settings;
 
 int sw_command_check_config(const struct sw_settings *settings);
 int sw_command_list_modules(const struct sw_settings *settings);
-int sw_command_release_all(const struct sw_settings *settings, bool is_dry_run);
+int sw_command_release_all(const struct sw_arguments *arguments,
+                           const struct sw_settings *settings);
 
 #endif

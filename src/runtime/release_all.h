@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Letting go of everything: each Deployment that carries an annotation of ours is unpaused if the
- * pause is ours, and loses those annotations, at once and in no order. For before slipway is
- * removed from a cluster. A person's own pause, and the wishes that people annotate, stay.
+ * pause is ours, and loses those annotations. For before slipway is removed from a cluster. A
+ * person's own pause, and the wishes that people annotate, stay.
+ *
+ * At once, or in order (release_order.h) for a while: what has nothing to roll at once, of the
+ * others in a namespace one at a time, each when the one before is complete. What still waits when
+ * the time is over goes at once, since nobody would ever resume it. A Deployment with the
+ * annotation slipway.dev/hold is then left paused, and the pause is the person's: it was wished
+ * for, and nobody would be there who keeps it. In the end all is listed again, since what was under
+ * way while the list was read may have marked one more.
  */
 #ifndef SW_RUNTIME_RELEASE_ALL_H
 #define SW_RUNTIME_RELEASE_ALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct sw_arena;
 struct sw_buf;
@@ -22,6 +30,7 @@ struct sw_release_all;
 struct sw_release_all_options {
     const char *namespace_; /* NULL: all */
     bool is_dry_run;
+    uint64_t in_order_ms; /* how long in order; 0: all at once */
 };
 
 struct sw_release_all_result {
@@ -40,8 +49,9 @@ void sw_release_all(struct sw_loop *loop, struct sw_client *client,
                     sw_release_all_fn fn, void *arg);
 
 /* The merge patch that lets go of it, with its version as precondition; NULL: nothing of ours is on
- * it. *ret_resumes: it will be unpaused. Pure. */
+ * it. keeps_wishes: one with slipway.dev/hold stays paused. *ret_resumes: it will be unpaused.
+ * Pure. */
 struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_deployment *deployment,
-                                     bool *ret_resumes);
+                                     bool keeps_wishes, bool *ret_resumes);
 
 #endif

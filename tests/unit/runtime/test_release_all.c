@@ -93,6 +93,7 @@ static const char *list(const char *next, const char *items)
 #define HELD                                                                           \
     "\"slipway.dev/held-by\":\"coordination/x\",\"slipway.dev/coordinated-by\":\"x\"," \
     "\"slipway.dev/order\":\"3\""
+#define HELD_FIRST "\"slipway.dev/held-by\":\"coordination/x\",\"slipway.dev/order\":\"-1\""
 #define PAUSED "\"paused\":true"
 
 static struct fake_request *the_list(struct releaser *r)
@@ -218,6 +219,200 @@ TEST(says_so_where_nothing_is_held)
     end(r);
 }
 
+/* ---- in order ---- */
+
+#define IN_ORDER                            \
+    ((struct sw_release_all_options){       \
+        .in_order_ms = (uint64_t)60 * 1000, \
+    })
+#define OLD_TEMPLATE "\"replicas\":1},\"status\":{\"replicas\":1,\"availableReplicas\":1"
+#define NEW_TEMPLATE OLD_TEMPLATE ",\"updatedReplicas\":1"
+
+static struct fake_request *find(struct releaser *r, const char *name)
+{
+    char target[64];
+
+    snprintf(target, sizeof(target), "/deployments/%s", name);
+    return fake_find(r->transport, target);
+}
+
+/* It is being let go of; the API server says how it is then. */
+static void let_go(struct releaser *r, const char *name, const char *spec)
+{
+    struct fake_request *request = find(r, name);
+
+    assert_non_null(request);
+    assert_string_equal(request->method, "PATCH");
+    fake_answer(request, 200, NULL, deployment(name, "20", "", spec));
+}
+
+TEST(in_order_lets_one_of_a_namespace_roll_at_a_time)
+{
+    struct releaser *r = begin(IN_ORDER);
+    char items[4096];
+
+    snprintf(
+        items, sizeof(items), "%s,%s,%s,%s",
+        deployment("last", "1", "\"slipway.dev/held-by\":\"coordination/x\"",
+                   PAUSED "," OLD_TEMPLATE),
+        deployment("first", "2", HELD_FIRST, PAUSED "," OLD_TEMPLATE),
+        deployment("rest", "3", HELD, PAUSED "," NEW_TEMPLATE),
+        deployment("rolls", "4", "\"slipway.dev/released-by\":\"coordination/x\"", OLD_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    /* What has nothing to roll, and what rolls already. */
+    let_go(r, "rest", NEW_TEMPLATE);
+    let_go(r, "rolls", OLD_TEMPLATE);
+    assert_int_equal(fake_open_count(r->transport), 0);
+    sw_loop_virtual_advance(r->loop, 1000);
+    assert_string_equal(find(r, "rolls")->method, "GET");
+    fake_answer(find(r, "rolls"), 200, NULL, deployment("rolls", "21", "", OLD_TEMPLATE));
+    assert_int_equal(fake_open_count(r->transport), 0);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "rolls"), 200, NULL, deployment("rolls", "22", "", NEW_TEMPLATE));
+    assert_null(find(r, "last"));
+    let_go(r, "first", OLD_TEMPLATE);
+    assert_null(find(r, "last"));
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "first"), 200, NULL, deployment("first", "23", "", NEW_TEMPLATE));
+    let_go(r, "last", NEW_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "last"), 200, NULL, deployment("last", "24", "", NEW_TEMPLATE));
+    /* What was under way while the list was read may have marked one more. */
+    fake_answer(the_list(r), 200, NULL, list("", deployment("late", "5", HELD, PAUSED)));
+    let_go(r, "late", NEW_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "late"), 200, NULL, deployment("late", "25", "", NEW_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_string_equal(r->out.bytes,
+                        "NAMESPACE  DEPLOYMENT  HELD BY         RESULT\n"
+                        "shop       rolls       -               complete after 2 s\n"
+                        "shop       rest        coordination/x  resumed\n"
+                        "shop       first       coordination/x  resumed, complete after 1 s\n"
+                        "shop       last        coordination/x  resumed, complete after 1 s\n"
+                        "shop       late        coordination/x  resumed, complete after 1 s\n"
+                        "done: 4 resumed, 1 unmarked, 0 failed\n"
+                        "left: 0 paused by people, 0 rolling; resumed together when the time was "
+                        "over: 0\n");
+    end(r);
+}
+
+TEST(in_order_namespaces_do_not_wait_for_each_other)
+{
+    struct releaser *r = begin(IN_ORDER);
+    char items[4096], other[1024];
+
+    snprintf(other, sizeof(other), "%s", deployment("b", "2", HELD, PAUSED "," OLD_TEMPLATE));
+    char *namespace_ = strstr(other, "\"namespace\":\"shop\"") + strlen("\"namespace\":\"");
+    memcpy(namespace_, "mall", 4);
+    snprintf(items, sizeof(items), "%s,%s", deployment("a", "1", HELD, PAUSED "," OLD_TEMPLATE),
+             other);
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    assert_non_null(fake_find(r->transport, "/namespaces/shop/deployments/a"));
+    assert_non_null(fake_find(r->transport, "/namespaces/mall/deployments/b"));
+    fake_answer(find(r, "a"), 404, NULL, "{}");
+    fake_answer(find(r, "b"), 404, NULL, "{}");
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    end(r);
+}
+
+TEST(in_order_the_rest_goes_when_the_time_is_over)
+{
+    struct releaser *r = begin(IN_ORDER);
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s,%s", deployment("a", "1", HELD, PAUSED "," OLD_TEMPLATE),
+             deployment("b", "2", HELD, PAUSED "," OLD_TEMPLATE),
+             deployment("c", "3", HELD, PAUSED "," OLD_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    let_go(r, "a", OLD_TEMPLATE);
+    for (int i = 0; i < 59; i++) {
+        sw_loop_virtual_advance(r->loop, 1000);
+        fake_answer(find(r, "a"), 200, NULL, deployment("a", "21", "", OLD_TEMPLATE));
+        assert_null(find(r, "b"));
+    }
+    sw_loop_virtual_advance(r->loop, 1000);
+    assert_null(find(r, "a"));
+    let_go(r, "b", OLD_TEMPLATE);
+    let_go(r, "c", OLD_TEMPLATE);
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_non_null(strstr(r->out.bytes, "a           coordination/x  resumed, still rolling\n"));
+    assert_non_null(
+        strstr(r->out.bytes, "b           coordination/x  resumed when the time was over\n"));
+    assert_non_null(
+        strstr(r->out.bytes, "c           coordination/x  resumed when the time was over\n"));
+    assert_non_null(strstr(r->out.bytes, "1 rolling; resumed together when the time was over: 2"));
+    assert_int_equal(r->result.failed, 0);
+    end(r);
+}
+
+TEST(in_order_people_keep_what_they_paused_or_wished_to_be_held)
+{
+    struct releaser *r = begin(IN_ORDER);
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s",
+             deployment("mine", "1", "\"slipway.dev/coordinated-by\":\"x\"", PAUSED),
+             deployment("wished", "2", HELD ",\"slipway.dev/hold\":\"an audit\"",
+                        PAUSED "," OLD_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    assert_null(strstr(find(r, "wished")->body, "paused"));
+    let_go(r, "mine", PAUSED);
+    let_go(r, "wished", PAUSED "," OLD_TEMPLATE);
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_non_null(strstr(r->out.bytes, "left paused by whoever paused it\n"));
+    assert_non_null(strstr(r->out.bytes, "left paused, as slipway.dev/hold wishes: an audit\n"));
+    assert_non_null(strstr(r->out.bytes, "left: 2 paused by people, 0 rolling"));
+    end(r);
+}
+
+TEST(in_order_one_that_is_held_again_or_paused_is_noticed)
+{
+    struct releaser *r = begin(IN_ORDER);
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s", deployment("a", "1", HELD, PAUSED "," OLD_TEMPLATE),
+             deployment("b", "2", HELD, PAUSED "," OLD_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    let_go(r, "a", OLD_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "21", HELD, PAUSED "," OLD_TEMPLATE));
+    assert_null(find(r, "b"));
+    sw_loop_virtual_advance(r->loop, 1000);
+    assert_string_equal(find(r, "a")->method, "GET");
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "21", HELD, PAUSED "," OLD_TEMPLATE));
+    assert_non_null(strstr(find(r, "a")->body, "\"resourceVersion\":\"21\""));
+    let_go(r, "a", OLD_TEMPLATE);
+    assert_null(find(r, "b"));
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "22", "", PAUSED "," OLD_TEMPLATE));
+    let_go(r, "b", NEW_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "b"), 404, NULL, "{}");
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_non_null(strstr(r->out.bytes, "resumed, paused by somebody since\n"));
+    assert_non_null(strstr(r->out.bytes, "resumed, deleted since\n"));
+    end(r);
+}
+
+TEST(in_order_a_write_that_failed_is_sent_again_after_a_pause)
+{
+    struct releaser *r = begin(IN_ORDER);
+
+    fake_answer(the_list(r), 200, NULL,
+                list("", deployment("a", "1", HELD, PAUSED "," OLD_TEMPLATE)));
+    fake_answer(find(r, "a"), 500, NULL, "{}"); /* a webhook that nobody answers */
+    assert_null(find(r, "a"));
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "1", HELD, PAUSED "," NEW_TEMPLATE));
+    let_go(r, "a", NEW_TEMPLATE);
+    fake_answer(the_list(r), 403, NULL,
+                "{\"kind\":\"Status\",\"code\":403,\"message\":\"not any more\"}");
+    assert_non_null(strstr(r->out.bytes, "shop       a           coordination/x  resumed\n"));
+    assert_non_null(strstr(r->out.bytes, "cannot list Deployments: 403 not any more\n"));
+    assert_false(r->result.is_list_complete);
+    end(r);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -228,6 +423,12 @@ int main(void)
         CASE("release-all", reads_all_pages_and_begins_anew_when_a_page_has_expired),
         CASE("release-all", says_why_there_is_no_list),
         CASE("release-all", says_so_where_nothing_is_held),
+        CASE("release-all", in_order_lets_one_of_a_namespace_roll_at_a_time),
+        CASE("release-all", in_order_namespaces_do_not_wait_for_each_other),
+        CASE("release-all", in_order_the_rest_goes_when_the_time_is_over),
+        CASE("release-all", in_order_people_keep_what_they_paused_or_wished_to_be_held),
+        CASE("release-all", in_order_one_that_is_held_again_or_paused_is_noticed),
+        CASE("release-all", in_order_a_write_that_failed_is_sent_again_after_a_pause),
     };
     return RUN(tests);
 }

@@ -77,6 +77,7 @@ TEST(suggest_what_may_have_been_meant)
     expect_refused("--namespace=", "--namespace needs a value: --namespace NAME");
     expect_refused("--leader-elect=maybe", "--leader-elect: expected true or false, got \"maybe\"");
     expect_refused("--dry-run", "--dry-run goes with slipway release-all only");
+    expect_refused("--time-limit 4m", "--time-limit goes with slipway release-all only");
     expect_refused("release-all --leader-elect",
                    "--leader-elect means nothing to slipway release-all");
 }
@@ -87,14 +88,19 @@ TEST(all_stand_in_the_help)
 
     sw_buf_init(&text, 100000);
     sw_arguments_help(SW_COMMAND_RUN, &text);
-    for (int flag = 0; flag < SW_FLAG_COUNT; flag++)
-        if (flag != SW_FLAG_DRY_RUN && !strstr(text.bytes, sw_flag_name((enum sw_flag)flag)))
-            fail_msg("%s is missing", sw_flag_name((enum sw_flag)flag));
+    for (int flag = 0; flag < SW_FLAG_COUNT; flag++) {
+        bool is_other =
+            flag == SW_FLAG_DRY_RUN || flag == SW_FLAG_TIME_LIMIT || flag == SW_FLAG_STOP;
+        if (is_other == (strstr(text.bytes, sw_flag_name((enum sw_flag)flag)) != NULL))
+            fail_msg("%s is missing, or there", sw_flag_name((enum sw_flag)flag));
+    }
     for (const char *line = text.bytes; *line; line += strcspn(line, "\n") + 1)
         assert_in_range(strcspn(line, "\n"), 0, 100);
     sw_buf_clear(&text);
     sw_arguments_help(SW_COMMAND_RELEASE_ALL, &text);
     assert_non_null(strstr(text.bytes, "--dry-run"));
+    assert_non_null(strstr(text.bytes, "--time-limit TIME"));
+    assert_non_null(strstr(text.bytes, "--stop NAME"));
     assert_null(strstr(text.bytes, "--leader-elect"));
     sw_buf_done(&text);
 }

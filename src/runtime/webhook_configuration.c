@@ -145,8 +145,7 @@ static void tell_stored(struct state *state)
         const struct target *target = &state->targets[i];
         const struct sw_webhook_object *object = object_of(state, target);
         for (size_t k = 0; object && k < target->count; k++) {
-            const struct sw_webhook_entry *entry =
-                sw_webhook_find(object, target->wanted[k]->webhook_name);
+            const struct sw_webhook_entry *entry = sw_webhook_find(object, target->wanted[k]);
             if (!entry)
                 continue;
             bundles = sw_realloc(bundles, count + 1, sizeof(*bundles));

@@ -223,13 +223,23 @@ static void mend_entry(struct mending *m, const struct sw_webhook_entry *entry,
 
 /* ---- all ---- */
 
+static bool asks(const struct sw_webhook_entry *entry, const char *path)
+{
+    if (entry->has_service)
+        return strcmp(entry->service_path, path) == 0;
+    return ends_in(entry->url + origin_len(entry->url), path);
+}
+
 const struct sw_webhook_entry *sw_webhook_find(const struct sw_webhook_object *object,
-                                               const char *name)
+                                               const struct sw_admission *admission)
 {
     const struct sw_webhook_entry *entries = object->entries.at;
 
     for (size_t i = 0; i < object->entries.count; i++)
-        if (strcmp(entries[i].name, name) == 0)
+        if (strcmp(entries[i].name, admission->webhook_name) == 0)
+            return &entries[i];
+    for (size_t i = 0; i < object->entries.count; i++)
+        if (asks(&entries[i], admission->path))
             return &entries[i];
     return NULL;
 }
@@ -249,7 +259,7 @@ struct sw_webhook_mend sw_webhook_mend(struct sw_arena *arena,
         ca_bundle = NULL;
     for (size_t i = 0; i < count; i++) {
         const char *name = wanted[i]->webhook_name;
-        const struct sw_webhook_entry *entry = sw_webhook_find(object, name);
+        const struct sw_webhook_entry *entry = sw_webhook_find(object, wanted[i]);
         if (!entry) {
             sw_buf_printf(&missing, "%s%s", missing.len ? ", " : "", name);
             continue;

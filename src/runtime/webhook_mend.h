@@ -2,7 +2,9 @@
 /*
  * What is wrong with a webhook configuration, and the JSON patch that mends it. Pure.
  *
- * An entry is found by its name. What slipway knows better than whoever wrote the manifest is kept:
+ * An entry is found by its name; where nobody has that, by the path that it asks, since a manifest
+ * may call it otherwise (as one for kube-deployment-coordinator does). What slipway knows better
+ * than whoever wrote the manifest is kept:
  *
  *   what                    is
  *   rules                   one rule: group, version and resource of the kind, the operations that
@@ -49,9 +51,9 @@ struct sw_webhook_object {
 
 extern const struct sw_kind sw_kind_mutating_webhooks, sw_kind_validating_webhooks;
 
-/* The entry of that name, or NULL. */
+/* The entry for it, or NULL. */
 const struct sw_webhook_entry *sw_webhook_find(const struct sw_webhook_object *object,
-                                               const char *name);
+                                               const struct sw_admission *admission);
 
 struct sw_webhook_mend {
     struct sw_json

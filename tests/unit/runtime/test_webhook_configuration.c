@@ -115,19 +115,19 @@ static const char *base64(const char *text)
 }
 
 /* The object, at a new version; ca_bundle: base64. */
-static char *object_named(struct hook *h, const char *entry, const char *ca_bundle)
+static char *object_with(struct hook *h, const char *entry, const char *path, const char *ca_bundle)
 {
     return sw_asprintf("{\"kind\":\"MutatingWebhookConfiguration\",\"apiVersion\":"
                        "\"admissionregistration.k8s.io/v1\",\"metadata\":{\"name\":\"slipway\","
                        "\"uid\":\"u\",\"resourceVersion\":\"%u\"},\"webhooks\":[{\"name\":\"%s\","
-                       "\"clientConfig\":{\"url\":\"https://h/ours\",\"caBundle\":\"%s\"},"
+                       "\"clientConfig\":{\"url\":\"https://h%s\",\"caBundle\":\"%s\"},"
                        "\"rules\":" RULES "}]}",
-                       ++h->version, entry, ca_bundle);
+                       ++h->version, entry, path, ca_bundle);
 }
 
 static char *object(struct hook *h, const char *ca_bundle)
 {
-    return object_named(h, "ours.example.org", ca_bundle);
+    return object_with(h, "ours.example.org", "/ours", ca_bundle);
 }
 
 /* Answers the list that is asked for (item NULL: empty), and opens the watch that follows. */
@@ -358,8 +358,8 @@ TEST(that_is_not_there_is_said_once_and_taken_up_when_it_appears)
 TEST(that_lacks_an_entry_of_ours_is_said_once_and_gets_none)
 {
     struct hook *h = begin(TEST_CA_1);
-    SW_AUTO(char, sw_free) one = object_named(h, "other.example.org", "");
-    SW_AUTO(char, sw_free) two = object_named(h, "other.example.org", "eA==");
+    SW_AUTO(char, sw_free) one = object_with(h, "other.example.org", "/theirs", "");
+    SW_AUTO(char, sw_free) two = object_with(h, "other.example.org", "/theirs", "eA==");
 
     serve(h, one);
     tell(h, "MODIFIED", two);

@@ -272,6 +272,27 @@ TEST(finds_the_entry_by_its_name_wherever_it_is)
                "ours.example.org: caBundle, reinvocationPolicy", "");
 }
 
+TEST(finds_the_entry_by_its_path_where_it_has_another_name)
+{
+    static const char *const clients[] = {
+        "\"service\":{\"namespace\":\"n\",\"name\":\"s\",\"path\":\"/ours\"}",
+        "\"url\":\"https://h/proxied/ours\"",
+    };
+
+    for (size_t i = 0; i < SW_ARRAY_SIZE(clients); i++) {
+        SW_AUTO(char, sw_free)
+        entries = sw_asprintf("{\"name\":\"else.example.org\",\"clientConfig\":{\"url\":"
+                              "\"https://h/else\"}},{\"name\":\"called.otherwise.org\","
+                              "\"clientConfig\":{%s},\"rules\":[" RULE
+                              "],\"reinvocationPolicy\":\"IfNeeded\"}",
+                              clients[i]);
+        expect_all("", entries, &ours, CA,
+                   "[{\"op\":\"test\",\"path\":\"/webhooks/1/name\",\"value\":"
+                   "\"called.otherwise.org\"}," ADD("1/clientConfig/caBundle", "\"" CA "\"") "]",
+                   "called.otherwise.org: caBundle", "");
+    }
+}
+
 TEST(reports_an_entry_that_is_missing_and_adds_none)
 {
     expect_all("", "", &ours, CA, "", "", "ours.example.org");
@@ -289,6 +310,7 @@ TEST(mends_several_in_one_patch)
 
     more.webhook_name = "more.example.org";
     missing.webhook_name = "missing.example.org";
+    missing.path = "/missing"; /* no two ask the same one */
     wanted[2] = &missing;
     parts.policy = "Never";
     SW_AUTO(char, sw_free) entry = entry_of(&parts);
@@ -324,6 +346,7 @@ int main(void)
         CASE("webhook_mend", mends_the_path_of_a_service),
         CASE("webhook_mend", mends_the_path_of_a_url),
         CASE("webhook_mend", finds_the_entry_by_its_name_wherever_it_is),
+        CASE("webhook_mend", finds_the_entry_by_its_path_where_it_has_another_name),
         CASE("webhook_mend", reports_an_entry_that_is_missing_and_adds_none),
         CASE("webhook_mend", mends_several_in_one_patch),
     };

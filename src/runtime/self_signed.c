@@ -237,9 +237,13 @@ static void learn(struct sw_self_signed *s, const struct sw_reply *reply)
 
 static void say_refused(struct sw_self_signed *s, const struct sw_reply *reply)
 {
+    const char *message = reply->status == 403 && !s->version[0]
+                              ? "Secret with the webhook's certificates cannot be written: it is "
+                                "not there, and we may not create it; make an empty one"
+                              : "Secret with the webhook's certificates cannot be written";
+
     if (s->refused_status != reply->status)
-        sw_error(s->self, "Secret with the webhook's certificates cannot be written",
-                 SW_STR("namespace", s->options->namespace_),
+        sw_error(s->self, message, SW_STR("namespace", s->options->namespace_),
                  SW_STR("name", s->options->secret_name), SW_INT("status", reply->status),
                  SW_STR("why", reply->why.message ? reply->why.message : ""));
     s->refused_status = reply->status;
@@ -421,8 +425,9 @@ struct sw_self_signed *sw_self_signed_new(struct sw_instance *self,
     s->not_after = sw_gauge(self, "slipway_webhook_certificate_not_after_seconds",
                             "When it ends, in seconds since 1970.", NULL, NULL);
     sw_kinds_watch_aside(self, &kind, options->secret_name, &watch);
+    /* Not SW_CREATE: where the Secret is made by the manifest nobody need be allowed to make it,
+     * and who is not is told when it is missing. */
     sw_write_declare(self, &kind, SW_MERGE_PATCH, SW_MAIN);
-    sw_write_declare(self, &kind, SW_CREATE, SW_MAIN);
     return s;
 }
 

@@ -42,7 +42,25 @@ static json_t *convert(const struct sw_yaml *node)
     return value;
 }
 
-json_t *manifest_read(const char *name)
+/* Cuts it out of the documents of a file: from behind a line "---" to before the next. */
+static char *document_of(char *text, const char *kind)
+{
+    char line[64], *next;
+
+    snprintf(line, sizeof line, "\nkind: %s\n", kind);
+    for (char *at = text; at; at = next) {
+        next = strstr(at, "\n---\n");
+        if (next) {
+            *next = '\0';
+            next += strlen("\n---");
+        }
+        if (strstr(at, line))
+            return at;
+    }
+    return NULL;
+}
+
+json_t *manifest_read(const char *name, const char *kind)
 {
     static char text[1 << 18];
     char path[1024];
@@ -55,10 +73,15 @@ json_t *manifest_read(const char *name)
         fprintf(stderr, "sim_world: %s cannot be read\n", path);
         exit(2);
     }
-    size_t len = fread(text, 1, sizeof text - 1, file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
+    char *document = document_of(text, kind);
+    if (!document) {
+        fprintf(stderr, "sim_world: %s holds no %s\n", path, kind);
+        exit(2);
+    }
     struct sw_arena *arena = sw_arena_new(0);
-    if (sw_yaml_parse(arena, name, text, len, &root, &error)) {
+    if (sw_yaml_parse(arena, name, document, strlen(document), &root, &error)) {
         fprintf(stderr, "sim_world: %s\n", error.text);
         exit(2);
     }

@@ -125,7 +125,7 @@ static void must(struct world *world, int code, const char *what)
 
 static void make_webhook(struct world *world)
 {
-    json_t *configuration = manifest_read("webhook.yaml");
+    json_t *configuration = manifest_read("install.yaml", "MutatingWebhookConfiguration");
     size_t i;
     json_t *webhook;
 
@@ -161,7 +161,7 @@ static void make_cluster(struct world *world)
          sw_sim_create(
              world->api,
              sw_sim_api_kind(world->api, "apiextensions.k8s.io", "v1", "customresourcedefinitions"),
-             manifest_read("crds/deploymentcoordinations.yaml"), NULL),
+             manifest_read("crds/deploymentcoordinations.yaml", "CustomResourceDefinition"), NULL),
          "the CRD");
     must(world,
          sw_sim_create(world->api, sw_sim_api_kind(world->api, "", "v1", "namespaces"),

@@ -374,8 +374,8 @@ void bugs_on_answer(struct world *world, struct replica *replica,
 
 /* ---- manifests ---- */
 
-/* The only document of a YAML file below manifests/, as JSON; new. Fails the program if it cannot
- * be read. */
-json_t *manifest_read(const char *name);
+/* The document of that kind in a YAML file below manifests/, as JSON; new. Fails the program if
+ * there is none. */
+json_t *manifest_read(const char *name, const char *kind);
 
 #endif

@@ -219,16 +219,14 @@ static void call(void *arg, const json_t *client_config, const char *text, size_
     struct world *world = arg;
     struct review *review = SW_NEW(struct review);
     json_t *document = json_loadb(text, len, 0, NULL);
-    const char *url = text_of(client_config, "url");
-    const char *scheme = strstr(url, "://");
-    const char *path = scheme ? strchr(scheme + 3, '/') : NULL;
+    const char *path = text_of(json_object_get(client_config, "service"), "path");
 
     review->world = world;
     review->request = json_incref(json_object_get(document, "request"));
     json_decref(document);
     review->body = sw_strndup(text, len);
     review->len = len;
-    snprintf(review->path, sizeof review->path, "%s", path ? path : "/");
+    snprintf(review->path, sizeof review->path, "%s", path);
     review->due_ms = sw_now_ms(world->loop) + timeout_ms;
     review->done = done;
     review->done_arg = done_arg;

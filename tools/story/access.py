@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import urllib.request
@@ -16,6 +17,15 @@ from control_plane.instance import service_account_token  # noqa: E402
 
 SERVICE_ACCOUNT = ("kube-system", "slipway")
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+
+PERMISSIONS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+def manifests(name, kinds):
+    """Those documents of a file below manifests/ that are of these kinds, as one text."""
+    documents = re.split(r"(?m)^---\n", (TOP / "manifests" / name).read_text())
+    return "---\n".join(found for found in documents if re.search(r"(?m)^kind: (%s)$" % "|".join(kinds), found))
 
 
 class Failed(Exception):
@@ -49,8 +59,9 @@ class Access:
         return done.stdout
 
     def apply(self, what):
-        """A manifest, or the path of a file. Not validated by kubectl: slipway-sim has no OpenAPI document."""
-        file, stdin = ("-", json.dumps(what)) if isinstance(what, dict) else (str(what), None)
+        """A manifest, its text, or the path of a file. Not validated by kubectl: slipway-sim has no OpenAPI document."""
+        is_path = isinstance(what, pathlib.Path)
+        file, stdin = (str(what), None) if is_path else ("-", what if isinstance(what, str) else json.dumps(what))
         return self.kubectl("apply", "--validate=false", "-f", file, stdin=stdin)
 
     # ---- slipway ----
@@ -59,7 +70,7 @@ class Access:
         """The CRDs, and the ServiceAccount with the permissions that slipway runs under."""
         for manifest in sorted((TOP / "manifests" / "crds").glob("*.yaml")):
             self.apply(manifest)
-        self.apply(TOP / "manifests" / "rbac.yaml")
+        self.apply(manifests("install.yaml", PERMISSIONS))
         self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 
     def token(self, namespace=SERVICE_ACCOUNT[0], name=SERVICE_ACCOUNT[1]):

@@ -30,7 +30,7 @@ class Configuration:
         return "webhook: {configurationName: %s}\n" % self.name
 
     def permit(self):
-        """As manifests/rbac.yaml does for the object named slipway."""
+        """As manifests/install.yaml does for the object named slipway."""
         self.scene.cluster.apply({"apiVersion": "v1", "kind": "List", "items": [
             {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": self.role}, "rules": [
                 {"apiGroups": [GROUP], "resources": ["mutatingwebhookconfigurations"], "resourceNames": [self.name],

@@ -83,7 +83,7 @@ class Scene:
         return self.slipway(name, server=proxy.url, ca_file=proxy.ca_file, **options), proxy
 
     def let_lead(self, account, lease):
-        """As manifests/rbac.yaml lets it in kube-system; in a scenario the Lease is in the scenario's namespace."""
+        """As manifests/install.yaml lets it in kube-system; in a scenario the Lease is in the scenario's namespace."""
         name = "lead-%s-%s" % (account[1], lease)
         rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
                  {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease], "verbs": ["get", "update"]}]

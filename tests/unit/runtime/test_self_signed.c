@@ -279,6 +279,7 @@ TEST(that_may_not_be_written_is_said_once)
         sw_loop_virtual_advance(own->f.loop, 31000);
     }
     assert_int_equal(fake_log_count(&own->f.log, "certificates cannot be written"), 1);
+    assert_int_equal(fake_log_count(&own->f.log, "make an empty one"), 1);
     assert_int_equal(own->pairs, 0);
     done(own);
 }

@@ -252,6 +252,10 @@ def step_memory(log):
     return pytest(log, MEMORY, env=unsanitized("sim", "memory"))
 
 
+def step_charts(log):
+    return pytest(log, "tests/charts", env=unsanitized("real", "charts"), workers=2)
+
+
 def step_debian13(log):
     log.run("tools/debian13", "test")
 
@@ -292,6 +296,7 @@ STEPS = {step.name: step for step in (
     Step("check", step_check, 1, ["packages"], "layers, banned functions, format"),
     Step("tools", step_tools, 1, ["build", "kubernetes"], "tools/bench in its quick form; parts of it and of this command"),
     Step("memory", step_memory, 1, ["build", "kubernetes"], "resident memory over rollouts, relists, reconnects"),
+    Step("charts", step_charts, 1, ["build", "kubernetes"], "the Helm charts, rendered and installed; helm is built once"),
     Step("control-plane", step_control_plane, 1, ["kubernetes"], "tools/control-plane and tools/kubelets"),
 )}
 PLACES = 3  # a step that waits for real Pods leaves most of a core to others

@@ -57,9 +57,13 @@ class RealCluster(Cluster):
         super().__init__(instance, folder)
 
     @staticmethod
-    def start(folder, *options):
-        """Starts what does not run of it; the same options each time."""
+    def up(folder, *options):
+        """Starts what does not run of it, and installs nothing; the same options each time."""
         subprocess.run([TOP / "tools" / "control-plane", "up", "--dir", folder, *options], check=True, stdin=subprocess.DEVNULL)
+
+    @staticmethod
+    def start(folder, *options):
+        RealCluster.up(folder, *options)
         cluster = RealCluster(folder)
         cluster.install()
         return cluster

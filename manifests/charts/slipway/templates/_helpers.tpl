@@ -114,11 +114,12 @@ cert-manager
 {{- toYaml $settings -}}
 {{- end -}}
 
-{{/* Names of the modules that run and are told something, as YAML. */}}
+{{/* Names of the modules that run and have a file, as YAML. That of coordination is there even if it is empty: one more would be
+     another Pod template, and what a file says is read again without a restart. */}}
 {{- define "slipway.configuredModules" -}}
 {{- $names := list -}}
 {{- range $name, $module := .Values.modules -}}
-{{- if and $module.enabled $module.config -}}{{- $names = append $names $name -}}{{- end -}}
+{{- if and $module.enabled (or $module.config (eq $name "coordination")) -}}{{- $names = append $names $name -}}{{- end -}}
 {{- end -}}
 {{- toYaml $names -}}
 {{- end -}}

@@ -27,7 +27,7 @@ def pytest_unconfigure(config):
 def cluster():
     """One on which nothing of slipway is: no kind, no permission."""
     with locked(FOLDER):
-        RealCluster.up(FOLDER)
+        RealCluster.up(FOLDER, "--controller-manager-arg=--controllers=job")  # beside the others
     return RealCluster(FOLDER)
 
 

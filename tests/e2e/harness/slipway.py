@@ -26,18 +26,20 @@ class Mounted:
         self.number = 0
 
     def publish(self, files):
-        """All its files, by name."""
+        """All its files, by name; "modules.d/a.yaml" is one in a folder."""
         self.number += 1
         data = self.path / ("..%d" % self.number)
         data.mkdir()
         for name, text in files.items():
+            (data / name).parent.mkdir(exist_ok=True)
             (data / name).write_text(text)
+        tops = {name.partition("/")[0] for name in files}
         (self.path / "..data_tmp").symlink_to(data.name)
         os.replace(self.path / "..data_tmp", self.path / "..data")
         for link in [entry for entry in self.path.iterdir() if entry.is_symlink() and not entry.name.startswith("..")]:
-            if link.name not in files:
+            if link.name not in tops:
                 link.unlink()
-        for name in files:
+        for name in tops:
             if not (self.path / name).is_symlink():
                 (self.path / name).symlink_to("..data/" + name)
         if self.number > 1:

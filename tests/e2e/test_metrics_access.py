@@ -14,7 +14,7 @@ from harness.scene import RBAC
 from harness.slipway import make_certificate
 from harness.wait import until
 
-READER = "slipway-metrics-reader"  # of manifests/rbac.yaml
+READER = "slipway-metrics-reader"  # of manifests/install.yaml
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 STRANGERS, AT_ONCE = 120, 50  # connections, of 64 that there may be
 

@@ -4,7 +4,9 @@
  *
  *   step        what happens                     next
  *   IDLE        waits retry_ms; a follower       RENEWING if we lead, else READING
- *               up to 2.2 times that
+ *               up to 2.2 times that, but not
+ *               when it hears of a change, and
+ *               not beyond the holder's time
  *   READING     GET                              TAKING if free or expired; RENEWING if it is ours;
  *                                                CREATING on 404; IDLE if somebody holds it
  *   CREATING    POST                             IDLE, leading
@@ -27,9 +29,12 @@
 #include "base/util.h"
 #include "kube/client.h"
 #include "kube/lease_record.h"
+#include "kube/lease_watch.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define RELEASE_TIMEOUT_MS UINT64_C(5000)
+#define SPREAD_MS UINT64_C(200) /* of those who wait for a holder's time to end */
+#define NEWS_PACE_MS UINT64_C(100)
 
 enum { RELEASE_TRIES_MAX = 3 }; /* writes, each after a read that still found us in it */
 
@@ -58,9 +63,12 @@ struct sw_lease {
     bool had_conflict; /* in this round: a second one waits for the next */
     bool is_failing;   /* said so already */
     struct sw_timer retry;
+    struct sw_lease_watch *watch; /* while we follow */
+    bool has_news;                /* of which nothing has been read yet */
+    uint64_t read_ms;             /* when it was read last */
 
     struct sw_lease_record record;
-    int64_t term;        /* the highest count of transitions ever seen */
+    int64_t term;        /* the highest count of transitions ever seen; but see next_term */
     bool is_known;       /* the record has been seen; it stays so when the Lease is deleted */
     bool is_gone;        /* 404 since */
     uint64_t changed_ns; /* when we first saw the record as it is */
@@ -102,14 +110,59 @@ int64_t sw_lease_transitions(const struct sw_lease *lease)
 
 /* ---- leading or not ---- */
 
+/* How long the record's holder may be silent. */
+static uint64_t patience_ns(const struct sw_lease *lease)
+{
+    uint64_t ms =
+        lease->record.duration_ms ? (uint64_t)lease->record.duration_ms : lease->duration_ms;
+    return ms * NS_PER_MS;
+}
+
+/* Has the record not changed for so long? */
+static bool is_expired(const struct sw_lease *lease)
+{
+    return now_ns(lease) - lease->changed_ns >= patience_ns(lease);
+}
+
+/* Somebody may change it again and again: we are no mill that reads it each time. */
+static void look_soon(struct sw_lease *lease)
+{
+    sw_timer_start_at(&lease->retry, lease->read_ms + NEWS_PACE_MS);
+}
+
 static void wait_for_retry(struct sw_lease *lease)
 {
+    uint64_t wait_ms = lease->retry_ms;
+
     lease->step = STEP_IDLE;
     lease->had_conflict = false;
-    /* Followers spread out so that they do not all run for a lease that becomes free. */
-    uint64_t jitter =
-        lease->is_leading ? 0 : sw_random_between(lease->loop, 0, lease->retry_ms * 12 / 10);
-    sw_timer_start(&lease->retry, lease->retry_ms + jitter);
+    if (!lease->is_leading) {
+        /* Followers spread out so that they do not all run for a lease that becomes free. */
+        wait_ms += sw_random_between(lease->loop, 0, lease->retry_ms * 12 / 10);
+        if (lease->is_known && !is_expired(lease)) {
+            uint64_t left_ns = patience_ns(lease) - (now_ns(lease) - lease->changed_ns);
+            uint64_t spread_ms = sw_random_between(lease->loop, 1, SPREAD_MS);
+            wait_ms = SW_MIN(wait_ms, left_ns / NS_PER_MS + spread_ms);
+        }
+    }
+    sw_timer_start(&lease->retry, wait_ms);
+    if (lease->has_news && !lease->is_leading) {
+        look_soon(lease);
+    }
+}
+
+/* The Lease has changed. Who leads hears of its own renewals, and asks for no news. */
+static void on_news(void *arg)
+{
+    struct sw_lease *lease = arg;
+
+    if (lease->is_leading || lease->is_releasing) {
+        return;
+    }
+    lease->has_news = true;
+    if (lease->step == STEP_IDLE) {
+        look_soon(lease);
+    }
 }
 
 /* The last thing the caller does: fn may free the lease. */
@@ -163,6 +216,7 @@ static void renewed(struct sw_lease *lease)
     }
     bool is_new = !lease->is_leading;
     lease->is_leading = true;
+    sw_lease_watch_close(lease->watch);
     lease->held_until_ns = until_ns;
     sw_timer_start(&lease->deadline, (until_ns - now_ns(lease)) / NS_PER_MS);
     wait_for_retry(lease);
@@ -175,6 +229,13 @@ static void renewed(struct sw_lease *lease)
 }
 
 /* ---- requests ---- */
+
+/* int32 in the API. Somebody may have written the largest there is; what counts is that each is
+ * another. */
+static int64_t next_term(int64_t term)
+{
+    return term < INT32_MAX ? term + 1 : 1;
+}
 
 static void on_reply(void *arg, const struct sw_reply *reply);
 
@@ -202,6 +263,8 @@ static void send(struct sw_lease *lease, enum step step, const char *method, con
 
 static void read_record(struct sw_lease *lease)
 {
+    lease->has_news = false;
+    lease->read_ms = sw_now_ms(lease->loop);
     send(lease, STEP_READING, "GET", lease->path, NULL, 0);
 }
 
@@ -219,11 +282,13 @@ static void write_record(struct sw_lease *lease, enum step step)
     case STEP_CREATING:
         change.what = SW_LEASE_CREATE;
         /* Ours deleted: the same term goes on. Another's: its term has ended. */
-        change.transitions += lease->is_known && !lease->is_leading;
+        if (lease->is_known && !lease->is_leading) {
+            change.transitions = next_term(lease->term);
+        }
         break;
     case STEP_TAKING:
         change.what = SW_LEASE_TAKE;
-        change.transitions++;
+        change.transitions = next_term(lease->term);
         break;
     case STEP_RELEASING:
         change.what = SW_LEASE_RELEASE;
@@ -310,6 +375,7 @@ void sw_lease_release(struct sw_lease *lease, void (*done)(void *arg), void *arg
     lease->done = done;
     lease->done_arg = arg;
     sw_metric_set(lease->master_status, 0);
+    sw_lease_watch_close(lease->watch);
     sw_timer_stop(&lease->retry);
     sw_timer_stop(&lease->deadline);
     sw_timer_start(&lease->release_timer, RELEASE_TIMEOUT_MS);
@@ -359,18 +425,12 @@ static bool observe(struct sw_lease *lease, const struct sw_reply *reply)
     if (!holder || strcmp(holder, lease->record.holder) != 0) {
         sw_log_info(&lease->log, "lease has a holder", SW_STR("holder", lease->record.holder));
     }
-    lease->term = SW_MAX(lease->term, lease->record.transitions);
+    if (lease->record.transitions > lease->term || lease->term >= INT32_MAX) {
+        lease->term = lease->record.transitions;
+    }
     lease->is_known = true;
     lease->is_gone = false;
     return true;
-}
-
-/* Has the record not changed for as long as its holder may be silent? */
-static bool is_expired(const struct sw_lease *lease)
-{
-    uint64_t ms =
-        lease->record.duration_ms ? (uint64_t)lease->record.duration_ms : lease->duration_ms;
-    return now_ns(lease) - lease->changed_ns >= ms * NS_PER_MS;
 }
 
 static void decide(struct sw_lease *lease)
@@ -383,6 +443,7 @@ static void decide(struct sw_lease *lease)
     } else if (is_free || is_expired(lease)) {
         write_record(lease, STEP_TAKING); /* a leader whose Lease was emptied leads on */
     } else {
+        sw_lease_watch_open(lease->watch, lease->record.version);
         wait_for_retry(lease);
     }
 }
@@ -489,6 +550,8 @@ struct sw_lease *sw_lease_new(struct sw_loop *loop, struct sw_client *client,
     sw_assert(lease->duration_ms > lease->renew_deadline_ms && lease->duration_ms % 1000 == 0);
     sw_assert(lease->renew_deadline_ms * 10 > lease->retry_ms * 12);
     make_paths(lease);
+    lease->watch = sw_lease_watch_new(loop, client, lease->collection_path, lease->name,
+                                      &lease->log, on_news, lease);
     open_metrics(lease, metrics);
     sw_timer_init(&lease->retry, loop, on_retry);
     sw_timer_init(&lease->deadline, loop, on_deadline);
@@ -506,6 +569,7 @@ struct sw_lease *sw_lease_free(struct sw_lease *lease)
     if (lease->call) {
         sw_call_cancel(lease->call);
     }
+    sw_lease_watch_free(lease->watch);
     sw_timer_stop(&lease->retry);
     sw_timer_stop(&lease->deadline);
     sw_timer_stop(&lease->release_timer);

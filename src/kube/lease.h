@@ -4,7 +4,8 @@
  * lease, 10 s renewal deadline, 2 s between tries. The holder counts from when it *sent* its last
  * successful renewal; a follower takes over when the record has not changed for
  * leaseDurationSeconds of the record on its own monotonic clock, which counts the time of a
- * suspended machine too. No wall clock is compared.
+ * suspended machine too. No wall clock is compared. A follower hears of every change by a watch
+ * (lease_watch.h), so that one that is released is taken at once.
  */
 #ifndef SW_KUBE_LEASE_H
 #define SW_KUBE_LEASE_H

@@ -15,6 +15,7 @@
 void sw_lease_record_clear(struct sw_lease_record *record)
 {
     sw_free(record->text);
+    sw_free(record->version);
     sw_free(record->spec);
     sw_free(record->holder);
     *record = (struct sw_lease_record){0};
@@ -27,7 +28,9 @@ int sw_lease_record_read(struct sw_lease_record *record, const char *text, size_
     struct sw_json *lease;
     const char *why = "";
     int rc = sw_json_parse(arena, text, len, &lease, &why);
-    if (!rc && !sw_json_at(lease, "metadata", "resourceVersion", NULL)) {
+    const struct sw_json *version =
+        rc ? NULL : sw_json_at(lease, "metadata", "resourceVersion", NULL);
+    if (!rc && !version) {
         why = "it has no metadata.resourceVersion";
         rc = -1;
     }
@@ -41,11 +44,12 @@ int sw_lease_record_read(struct sw_lease_record *record, const char *text, size_
     int64_t duration_s = sw_json_get_int(spec, "leaseDurationSeconds", 0);
     sw_lease_record_clear(record);
     record->text = sw_strndup(text, len);
+    record->version = sw_strdup(sw_json_text(version));
     record->spec = sw_strdup(spec ? sw_json_dump(spec, arena, NULL) : "");
     record->holder = sw_strdup(holder ? holder : "");
-    /* int32 in the API: the product fits. */
-    record->duration_ms = duration_s > 0 ? SW_MIN(duration_s, INT32_MAX) * 1000 : 0;
-    record->transitions = sw_json_get_int(spec, "leaseTransitions", 0);
+    bool is_meant = duration_s > 0 && duration_s <= SW_LEASE_DURATION_MAX_MS / 1000;
+    record->duration_ms = is_meant ? duration_s * 1000 : 0;
+    record->transitions = SW_MAX(sw_json_get_int(spec, "leaseTransitions", 0), 0);
     sw_arena_free(arena);
     return 0;
 }

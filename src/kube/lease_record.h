@@ -10,12 +10,17 @@
 
 struct sw_error;
 
+/* Ours is never set longer. A record with more was not written by one of us: somebody has edited
+ * it, and nobody may have to wait for years. */
+#define SW_LEASE_DURATION_MAX_MS INT64_C(600000)
+
 /* The Lease as the API server sent it last. All members are NULL or 0 while there is none. */
 struct sw_lease_record {
     char *text;          /* the whole object: what is sent back is this with another spec */
+    char *version;       /* of the object */
     char *spec;          /* compact: equal means that nobody has renewed */
     char *holder;        /* "": nobody */
-    int64_t duration_ms; /* 0: not said */
+    int64_t duration_ms; /* 0: not said, or no such that anybody can mean it */
     int64_t transitions;
 };
 

@@ -208,7 +208,7 @@ static void add_declared(struct sw_permissions *p)
 
 static void add_lease(struct sw_permissions *p)
 {
-    static const char *const verbs[] = {"get", "create", "update"};
+    static const char *const verbs[] = {"get", "create", "update", "watch"};
     const struct sw_lease_options *lease = p->core->leading.options;
 
     for (size_t i = 0; lease && i < SW_ARRAY_SIZE(verbs); i++) {

@@ -14,6 +14,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "kube/lease_record.h"
 #include "net/url.h"
 #include "runtime/arguments.h"
 #include "runtime/endpoints.h"
@@ -110,7 +111,7 @@ static const cyaml_schema_field_t leader_election_fields[] = {
     TEXT("id", struct leader_election, id),
     TEXT("namespace", struct leader_election, namespace_),
     SW_CONFIG_DURATION("leaseDuration", CYAML_FLAG_OPTIONAL, struct leader_election,
-                       lease_duration_ms, 1000, 600000, 15000),
+                       lease_duration_ms, 1000, SW_LEASE_DURATION_MAX_MS, 15000),
     SW_CONFIG_DURATION("renewDeadline", CYAML_FLAG_OPTIONAL, struct leader_election,
                        renew_deadline_ms, 500, 600000, 10000),
     SW_CONFIG_DURATION("retryPeriod", CYAML_FLAG_OPTIONAL, struct leader_election, retry_period_ms,

@@ -93,7 +93,7 @@ def test_missing_permissions_are_named_in_one_message_at_the_start(scene):
     assert {resource: set(verbs.split(", ")) for verbs, _, resource in missing} == {
         "deployments.apps": {"get", "patch"}, "deploymentcoordinations.apps.containerinfra.nl": {"get", "list", "watch"},
         "deploymentcoordinations/status.apps.containerinfra.nl": {"patch"}, "events": {"create", "patch"},
-        "leases.coordination.k8s.io": {"create", "get", "update"}}
+        "leases.coordination.k8s.io": {"create", "get", "update", "watch"}}
     kubectl("create", "rolebinding", "rich", "--clusterrole=slipway", "--serviceaccount=%s:poor" % scene.namespace)
     scene.let_lead((scene.namespace, "poor"), "slipway")
     slipway.wait_ready()

@@ -86,7 +86,7 @@ class Scene:
         """As manifests/install.yaml lets it in kube-system; in a scenario the Lease is in the scenario's namespace."""
         name = "lead-%s-%s" % (account[1], lease)
         rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
-                 {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease], "verbs": ["get", "update"]}]
+                 {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [lease], "verbs": ["get", "update", "watch"]}]
         self._put_role("roles", {"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name}, "rules": rules})
         self._put_role("rolebindings", {
             "apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": name},

@@ -37,6 +37,7 @@ struct server {
     struct sw_json *lease; /* NULL: there is none */
     int64_t version;
     unsigned gets, posts, puts;
+    struct candidate *watchers[2]; /* NULL: none */
 };
 
 struct candidate {
@@ -48,9 +49,10 @@ struct candidate {
     struct sw_client *client;
     struct sw_lease *lease;
     enum mode mode;
-    unsigned wins, losses;
+    unsigned wins, losses, watches;
     unsigned done;
     bool frees_itself;
+    bool may_watch;
     uint64_t changed_ms; /* when it won or lost last */
 };
 
@@ -65,11 +67,26 @@ static void server_done(struct server *s)
     sw_arena_free(s->arena);
 }
 
+/* An event, to whoever watches. */
+static void tell(struct server *s, const char *type)
+{
+    const char *text = sw_json_dump(s->lease, s->arena, NULL);
+    for (size_t i = 0; i < SW_ARRAY_SIZE(s->watchers); i++) {
+        struct candidate *c = s->watchers[i];
+        struct fake_request *r = c ? fake_find(c->transport, "watch=true") : NULL;
+        if (r && c->mode == MODE_WELL) {
+            fake_body(r,
+                      sw_arena_printf(s->arena, "{\"type\":\"%s\",\"object\":%s}\n", type, text));
+        }
+    }
+}
+
 static void stamp(struct server *s)
 {
     char version[32];
     snprintf(version, sizeof(version), "%lld", (long long)++s->version);
     sw_json_set_string(sw_json_set_object(s->lease, "metadata"), "resourceVersion", version);
+    tell(s, "MODIFIED");
 }
 
 static const struct sw_json *spec(const struct server *s)
@@ -162,10 +179,30 @@ static int handle(struct server *s, const struct fake_request *r)
     return is_post ? 201 : 200;
 }
 
+/* Of that one Lease, behind the version that was read. */
+static void on_watch(struct candidate *c, struct fake_request *r)
+{
+    struct server *s = c->server;
+    c->watches++;
+    assert_string_equal(r->lane, "lease-watch");
+    assert_string_equal(fake_query(r, "fieldSelector"), "metadata.name=slipway");
+    assert_true(fake_query(r, "resourceVersion")[0]);
+    if (!c->may_watch) {
+        say(r, 403);
+        return;
+    }
+    s->watchers[s->watchers[0] && s->watchers[0] != c] = c;
+    fake_head(r, 200, NULL);
+}
+
 static void on_request(void *arg, struct fake_request *r)
 {
     struct candidate *c = arg;
     struct server *s = c->server;
+    if (strstr(r->target, "watch=true")) {
+        on_watch(c, r);
+        return;
+    }
     assert_string_equal(r->lane, "lease");
     assert_true(r->may_replay);
     assert_int_equal(r->total_timeout_ms, 5000);
@@ -259,7 +296,8 @@ static void candidate_done(struct candidate *c)
 /* Requests that nobody answers end at their deadline, as the transport ends them. */
 static void expire(struct candidate *c)
 {
-    struct fake_request *r = fake_find(c->transport, COLLECTION);
+    struct fake_request *r =
+        fake_find(c->transport, c->may_watch ? COLLECTION "/slipway" : COLLECTION);
     if (r && sw_now_ms(c->loop) - r->sent_ms >= r->total_timeout_ms) {
         fake_break(r, -ETIMEDOUT);
     }
@@ -503,6 +541,34 @@ TEST(a_foreign_holder_is_respected_until_it_is_silent)
     assert_int_equal(transitions(&s), 3);
     candidate_done(&a);
     server_done(&s);
+}
+
+TEST(what_nobody_can_have_meant_is_not_waited_for)
+{
+    static const char *const seconds[] = {"0", "-5", "601", "2147483647", "\"a while\""};
+    for (size_t i = 0; i < SW_ARRAY_SIZE(seconds); i++) {
+        struct server s;
+        struct candidate a;
+        server_init(&s);
+        const char *text = sw_arena_printf(
+            s.arena,
+            "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{},"
+            "\"spec\":{\"holderIdentity\":\"nobody\",\"leaseDurationSeconds\":%s,"
+            "\"renewTime\":\"2099-01-01T00:00:00.000000Z\",\"leaseTransitions\":2147483647}}",
+            seconds[i]);
+        assert_int_equal(sw_json_parse(s.arena, text, strlen(text), &s.lease, NULL), 0);
+        stamp(&s);
+        candidate_init(&a, &s, "a_1", START_US, 1);
+        run(&a, NULL, 14900);
+        assert_int_equal(a.wins, 0);
+        run(&a, NULL, 1000);
+        assert_int_equal(a.wins, 1);
+        assert_int_equal(transitions(&s), 1); /* no int32 is larger than that which was there */
+        assert_int_equal(sw_lease_transitions(a.lease), 1);
+        assert_int_equal(sw_json_get_int(spec(&s), "leaseDurationSeconds", 0), 15);
+        candidate_done(&a);
+        server_done(&s);
+    }
 }
 
 TEST(a_lease_taken_by_somebody_else_is_lost_at_once)
@@ -876,6 +942,110 @@ TEST(a_lost_answer_to_the_release_is_looked_after)
     server_done(&s);
 }
 
+/* ---- followers that watch ---- */
+
+/* a leads, b follows; both may watch. */
+static void pair_init(struct candidate *a, struct candidate *b, struct server *s)
+{
+    server_init(s);
+    candidate_init(a, s, "a_1", START_US, 1);
+    a->may_watch = true;
+    run(a, NULL, 1000);
+    candidate_init(b, s, "b_1", START_US, 2);
+    b->may_watch = true;
+    run(a, b, 10000);
+    assert_true(leads(a));
+    assert_int_equal(a->watches, 0);
+    assert_int_equal(b->watches, 1);
+}
+
+static void pair_done(struct candidate *a, struct candidate *b, struct server *s)
+{
+    candidate_done(a);
+    candidate_done(b);
+    server_done(s);
+}
+
+TEST(a_follower_that_watches_takes_a_released_lease_at_once)
+{
+    struct server s;
+    struct candidate a, b;
+    pair_init(&a, &b, &s);
+    sw_lease_release(a.lease, on_done, &a);
+    sw_loop_virtual_advance(a.loop, 0);
+    assert_string_equal(holder(&s), "");
+    run(&a, &b, 200);
+    assert_true(leads(&b));
+    assert_null(fake_find(b.transport, "watch=true")); /* it need not hear of itself */
+    pair_done(&a, &b, &s);
+}
+
+TEST(a_follower_that_watches_takes_a_deleted_lease_when_its_holder_must_have_stopped)
+{
+    struct server s;
+    struct candidate a, b;
+    pair_init(&a, &b, &s);
+    a.mode = MODE_DOWN;
+    tell(&s, "DELETED");
+    s.lease = NULL;
+    run(&a, &b, 9000);
+    assert_int_equal(b.wins, 0);
+    run(&a, &b, 6500);
+    assert_int_equal(b.wins, 1);
+    pair_done(&a, &b, &s);
+}
+
+TEST(a_dead_leader_is_succeeded_when_its_time_is_over_and_not_later)
+{
+    struct server s;
+    struct candidate a, b;
+    pair_init(&a, &b, &s);
+    unsigned puts = s.puts;
+    while (s.puts == puts) {
+        run(&a, &b, 100);
+    }
+    a.mode = MODE_DOWN;
+    run(&a, &b, 14800);
+    assert_int_equal(b.wins, 0);
+    run(&a, &b, 500);
+    assert_true(leads(&b));
+    pair_done(&a, &b, &s);
+}
+
+TEST(a_watch_that_ends_is_opened_again_and_one_that_is_forbidden_is_left_alone)
+{
+    struct server s;
+    struct candidate a, b;
+    pair_init(&a, &b, &s);
+    fake_end(fake_the(b.transport, "watch=true"), -ECONNRESET);
+    run(&a, &b, 5000);
+    assert_int_equal(b.watches, 2);
+    assert_non_null(fake_find(b.transport, "watch=true"));
+    b.may_watch = false;
+    fake_end(fake_the(b.transport, "watch=true"), 0);
+    run(&a, &b, 200000);
+    assert_int_equal(b.watches, 3);
+    b.may_watch = true;
+    run(&a, &b, 200000);
+    assert_int_equal(b.watches, 4);
+    assert_int_equal(a.losses + b.wins, 0);
+    pair_done(&a, &b, &s);
+}
+
+TEST(who_changes_the_lease_all_the_time_makes_nobody_read_it_all_the_time)
+{
+    struct server s;
+    struct candidate a, b;
+    pair_init(&a, &b, &s);
+    unsigned gets = s.gets;
+    for (int i = 0; i < 1000; i++) {
+        stamp(&s);
+        sw_loop_virtual_advance(b.loop, 10);
+    }
+    assert_in_range(s.gets - gets, 50, 101);
+    pair_done(&a, &b, &s);
+}
+
 /* ---- life ---- */
 
 TEST(the_lease_may_be_freed_when_it_is_won_or_lost)
@@ -912,6 +1082,7 @@ int main(void)
         CASE("lease", a_deleted_lease_is_made_again),
         CASE("lease", an_emptied_lease_is_filled_again),
         CASE("lease", a_foreign_holder_is_respected_until_it_is_silent),
+        CASE("lease", what_nobody_can_have_meant_is_not_waited_for),
         CASE("lease", a_lease_taken_by_somebody_else_is_lost_at_once),
         CASE("lease", nonsense_is_no_lease),
         CASE("lease", clocks_may_differ_by_hours),
@@ -927,6 +1098,12 @@ int main(void)
         CASE("lease", a_release_during_a_renewal_waits_for_it),
         CASE("lease", a_release_survives_conflicts_and_lost_answers),
         CASE("lease", a_lost_answer_to_the_release_is_looked_after),
+        CASE("lease", a_follower_that_watches_takes_a_released_lease_at_once),
+        CASE("lease",
+             a_follower_that_watches_takes_a_deleted_lease_when_its_holder_must_have_stopped),
+        CASE("lease", a_dead_leader_is_succeeded_when_its_time_is_over_and_not_later),
+        CASE("lease", a_watch_that_ends_is_opened_again_and_one_that_is_forbidden_is_left_alone),
+        CASE("lease", who_changes_the_lease_all_the_time_makes_nobody_read_it_all_the_time),
         CASE("lease", the_lease_may_be_freed_when_it_is_won_or_lost),
     };
     return RUN(tests);

@@ -90,6 +90,9 @@ TEST(are_asked_for_what_will_be_needed)
         "\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}\n"
         "{\"spec\":{\"resourceAttributes\":{\"verb\":\"update\",\"group\":\"coordination.k8s.io\","
         "\"resource\":\"leases\",\"namespace\":\"sys\",\"name\":\"l\"}},\"apiVersion\":"
+        "\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}\n"
+        "{\"spec\":{\"resourceAttributes\":{\"verb\":\"watch\",\"group\":\"coordination.k8s.io\","
+        "\"resource\":\"leases\",\"namespace\":\"sys\",\"name\":\"l\"}},\"apiVersion\":"
         "\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\"}\n");
     assert_false(fake_log_has(&f.log, "permissions are missing"));
     fixture_done(&f);
@@ -128,7 +131,8 @@ TEST(that_are_missing_stand_in_one_message)
     assert_int_equal(fake_log_count(&f.log, "permissions are missing"), 1);
     assert_true(fake_log_has(&f.log, "watch deployments.apps in namespace shop; "
                                      "patch deployments/status.apps in namespace shop; "
-                                     "get, update leases.coordination.k8s.io in namespace sys"));
+                                     "get, update, watch leases.coordination.k8s.io in namespace "
+                                     "sys"));
     fixture_done(&f);
 }
 
@@ -138,7 +142,7 @@ TEST(are_not_complained_about_if_nobody_answers)
     struct server server = {.denied = {"verb"}, .status = 403};
 
     run(&f, &server, NULL);
-    assert_int_equal(server.asked, 7);
+    assert_int_equal(server.asked, 8);
     assert_false(fake_log_has(&f.log, "permissions are missing"));
     fixture_done(&f);
 }
@@ -150,14 +154,14 @@ TEST(are_asked_for_again_until_the_server_answers)
 
     run(&f, &server, NULL);
     sw_loop_virtual_advance(f.loop, 15000);
-    assert_int_equal(server.asked, 7);
+    assert_int_equal(server.asked, 8);
     assert_false(fake_log_has(&f.log, "permissions"));
     server.status = 0;
     sw_loop_virtual_advance(f.loop, 15000);
-    assert_int_equal(server.asked, 14);
+    assert_int_equal(server.asked, 16);
     assert_int_equal(fake_log_count(&f.log, "permissions are missing"), 1);
     sw_loop_virtual_advance(f.loop, 60000);
-    assert_int_equal(server.asked, 14);
+    assert_int_equal(server.asked, 16);
     fixture_done(&f);
 }
 

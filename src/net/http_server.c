@@ -3,14 +3,15 @@
  * The server: its listener, how many connections there may be, draining and closing. What happens
  * on a connection is in http_server_session.c.
  *
- * A connection is in one of three lists. Quiet ones owe us the head of a request (in the handshake,
- * fresh, between two requests, or slow with it) or nothing but their end; waiting ones owe us the
- * rest of a body, or do not read their answer; active ones have a request that we work on. Where
- * there are too many, the one that has been quiet for longest makes room, and where none is quiet
- * the one that has been waited for longest: a crowd of silent or slow clients does not keep others
- * out. Who is in the middle of something has some time for it before he has to go, or a burst of
- * reviews would cut off its own beginning. Until then, and where all are active, the next ones wait
- * in the kernel's queue.
+ * A connection is in one of four lists. Silent ones have not sent a byte since they came; quiet
+ * ones owe us the head of a request (in the handshake, between two requests, or slow with it) or
+ * nothing but their end; waiting ones owe us the rest of a body, or do not read their answer;
+ * active ones have a request that we work on. Where there are too many, the one that has been
+ * silent for longest makes room, then the one that has been quiet for longest, and where none is
+ * quiet the one that has been waited for longest: a crowd of silent or slow clients does not keep
+ * others out. Who is in the middle of something has some time for it before he has to go, or a
+ * burst of reviews would cut off its own beginning; who has not begun has less of it. Until then,
+ * and where all are active, the next ones wait in the kernel's queue.
  */
 #include "net/http_server.h"
 
@@ -42,6 +43,13 @@
 #define IDLE_TIMEOUT_DEFAULT_MS 120000
 /* A handshake and a review take a few ms; API servers give up after 2 or 3 s. */
 #define PATIENCE_DEFAULT_MS 1000
+/* The first bytes follow the connection after one way through the network, which may be a tunnel
+ * from another continent. A thousand who never send any cost the next one 0.8 s, with 256 at once.
+ */
+#define SILENCE_DEFAULT_MS 200
+/* How often it is looked whether somebody's time is over, where nobody can make room. A tick that
+ * comes late shows that we were busy: a thousand handshakes at once take us a second or more. */
+#define TICK_MS 20
 
 /* What the kernel has not taken yet; an answer that is larger waits in its connection. A thousand
  * clients that do not read hold 64 MiB. */
@@ -120,9 +128,45 @@ static void finish(struct sw_defer *defer)
     }
 }
 
+static void tell_finished(struct sw_http_server *s)
+{
+    void (*finished)(void *arg) = s->finished;
+
+    s->finished = NULL;
+    sw_timer_stop(&s->finish_timer);
+    sw_defer_stop(&s->finish_defer);
+    finished(s->finished_arg);
+}
+
+static void on_finish_defer(struct sw_defer *defer)
+{
+    tell_finished(container_of(defer, struct sw_http_server, finish_defer));
+}
+
+static void on_finish_timer(struct sw_timer *timer)
+{
+    struct sw_http_server *s = container_of(timer, struct sw_http_server, finish_timer);
+
+    sw_log_warn(s->log, "connections not finished in time, cut off",
+                SW_INT("connections", s->open));
+    tell_finished(s);
+}
+
+uint64_t sw_http_server_clock_ms(const struct sw_http_server *s)
+{
+    return sw_now_ms(s->loop) - s->late_ms;
+}
+
+/* Time that we took for others is none that we have waited for somebody. */
 static void on_patience(struct sw_timer *timer)
 {
-    sw_http_server_update(container_of(timer, struct sw_http_server, patience));
+    struct sw_http_server *s = container_of(timer, struct sw_http_server, patience);
+    uint64_t now = sw_now_ms(s->loop);
+
+    if (now > s->tick_ms + TICK_MS) {
+        s->late_ms += now - s->tick_ms;
+    }
+    sw_http_server_update(s);
 }
 
 static void on_accept(void *arg, struct sw_stream *stream)
@@ -140,6 +184,7 @@ static void set_defaults(struct sw_http_server_options *o)
     o->head_timeout_ms = o->head_timeout_ms ? o->head_timeout_ms : HEAD_TIMEOUT_DEFAULT_MS;
     o->body_timeout_ms = o->body_timeout_ms ? o->body_timeout_ms : BODY_TIMEOUT_DEFAULT_MS;
     o->patience_ms = o->patience_ms ? o->patience_ms : PATIENCE_DEFAULT_MS;
+    o->silence_ms = o->silence_ms ? o->silence_ms : SILENCE_DEFAULT_MS;
     o->idle_timeout_ms = o->idle_timeout_ms ? o->idle_timeout_ms : IDLE_TIMEOUT_DEFAULT_MS;
 }
 
@@ -158,12 +203,15 @@ int sw_http_server_open(struct sw_loop *loop, const struct sw_http_server_option
     s->fn = fn;
     s->arg = arg;
     s->is_accepting = true;
+    sw_link_init(&s->silent);
     sw_link_init(&s->quiet);
     sw_link_init(&s->waiting);
     sw_link_init(&s->active);
     sw_buf_init(&s->out, SIZE_MAX);
     sw_defer_init(&s->finish, loop, finish);
     sw_timer_init(&s->patience, loop, on_patience);
+    sw_timer_init(&s->finish_timer, loop, on_finish_timer);
+    sw_defer_init(&s->finish_defer, loop, on_finish_defer);
     if (options->tls) {
         s->tls = sw_tls_config_ref(options->tls);
     }
@@ -187,7 +235,9 @@ void sw_http_server_close(struct sw_http_server *s, void (*fn_closed)(void *arg)
     s->closed_arg = arg;
     sw_tcp_listener_close(sw_steal(&s->listener));
     sw_timer_stop(&s->patience);
-    struct sw_link *const lists[] = {&s->quiet, &s->waiting, &s->active};
+    sw_timer_stop(&s->finish_timer);
+    sw_defer_stop(&s->finish_defer);
+    struct sw_link *const lists[] = {&s->silent, &s->quiet, &s->waiting, &s->active};
     for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
         SW_LIST_EACH (link, lists[i]) {
             sw_http_session_close(sw_http_session_of(link));
@@ -198,32 +248,24 @@ void sw_http_server_close(struct sw_http_server *s, void (*fn_closed)(void *arg)
 
 /* ---- connections ---- */
 
-/* Who makes room for another one; NULL: nobody. */
-static struct sw_link *first_to_go(const struct sw_http_server *s)
+/* Who makes room for another one, and from when on; NULL and UINT64_MAX: nobody, all are active.
+ * Where several may go, the silent one; where nobody may yet, the one who may first. */
+static struct sw_link *first_to_go(struct sw_http_server *s, uint64_t *ret_at_ms)
 {
-    struct sw_link *quiet = sw_link_first(&s->quiet), *waiting = sw_link_first(&s->waiting);
-    uint64_t now = sw_now_ms(s->loop);
+    struct sw_link *const lists[] = {&s->silent, &s->quiet, &s->waiting};
+    struct sw_link *found = NULL;
+    uint64_t now = sw_http_server_clock_ms(s), at_ms = UINT64_MAX;
 
-    if (quiet && waiting && sw_http_session_of(quiet)->spared_until_ms > now &&
-        sw_http_session_of(waiting)->spared_until_ms <= now) {
-        return waiting;
-    }
-    return quiet ? quiet : waiting;
-}
-
-/* From when on somebody may be made to go; UINT64_MAX: all are active. */
-static uint64_t room_at_ms(const struct sw_http_server *s)
-{
-    const struct sw_link *const lists[] = {&s->quiet, &s->waiting};
-    uint64_t at_ms = UINT64_MAX;
-
-    for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
+    sw_http_session_hear(s);
+    for (size_t i = 0; i < SW_ARRAY_SIZE(lists) && at_ms > now; i++) {
         struct sw_link *link = sw_link_first(lists[i]);
-        if (link) {
-            at_ms = SW_MIN(at_ms, sw_http_session_of(link)->spared_until_ms);
+        if (link && sw_http_session_of(link)->spared_until_ms < at_ms) {
+            found = link;
+            at_ms = sw_http_session_of(link)->spared_until_ms;
         }
     }
-    return at_ms;
+    *ret_at_ms = at_ms;
+    return found;
 }
 
 void sw_http_server_update(struct sw_http_server *s)
@@ -234,10 +276,17 @@ void sw_http_server_update(struct sw_http_server *s)
         }
         return;
     }
-    uint64_t at_ms = s->open < s->options.max_connections ? 0 : room_at_ms(s);
-    bool has_room = at_ms <= sw_now_ms(s->loop);
-    if (s->listener && !has_room && at_ms != UINT64_MAX) {
-        sw_timer_start_at(&s->patience, at_ms);
+    if (s->finished && s->open == 0) {
+        sw_defer_start(&s->finish_defer);
+    }
+    uint64_t at_ms = 0;
+    if (s->open >= s->options.max_connections) {
+        first_to_go(s, &at_ms);
+    }
+    bool has_room = at_ms <= sw_http_server_clock_ms(s);
+    if (s->listener && !has_room && at_ms != UINT64_MAX && !sw_timer_is_active(&s->patience)) {
+        s->tick_ms = sw_now_ms(s->loop) + TICK_MS;
+        sw_timer_start_at(&s->patience, s->tick_ms);
     }
     if (s->listener && has_room != s->is_accepting) {
         s->is_accepting = has_room;
@@ -251,11 +300,15 @@ void sw_http_server_serve(struct sw_http_server *s, struct sw_stream *stream)
         sw_stream_close(stream);
         return;
     }
-    struct sw_link *longest = first_to_go(s);
-    if (s->open >= s->options.max_connections && longest) {
-        sw_log_debug(s->log, "too many connections, closing the one that was waited for longest",
-                     SW_INT("connections", s->open));
-        sw_http_session_close(sw_http_session_of(longest));
+    if (s->open >= s->options.max_connections) {
+        uint64_t at_ms;
+        struct sw_link *longest = first_to_go(s, &at_ms);
+        if (longest) {
+            sw_log_debug(s->log,
+                         "too many connections, closing the one that was waited for longest",
+                         SW_INT("connections", s->open));
+            sw_http_session_close(sw_http_session_of(longest));
+        }
     }
     sw_http_session_open(s, stream);
     sw_http_server_update(s);
@@ -280,10 +333,27 @@ int sw_http_server_count_body(struct sw_http_server *s, const struct sw_http_ses
 
 void sw_http_server_drain(struct sw_http_server *s)
 {
+    struct sw_link *const lists[] = {&s->silent, &s->quiet};
+
     s->is_draining = true;
-    SW_LIST_EACH (link, &s->quiet) {
-        sw_http_session_drain(sw_http_session_of(link));
+    for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
+        SW_LIST_EACH (link, lists[i]) {
+            sw_http_session_drain(sw_http_session_of(link));
+        }
     }
+}
+
+void sw_http_server_finish(struct sw_http_server *s, uint64_t timeout_ms, void (*done)(void *arg),
+                           void *arg)
+{
+    sw_assert(!s->is_closing && !s->finished);
+    s->finished = done;
+    s->finished_arg = arg;
+    sw_tcp_listener_close(sw_steal(&s->listener));
+    sw_timer_stop(&s->patience);
+    sw_timer_start(&s->finish_timer, timeout_ms);
+    sw_http_server_drain(s);
+    sw_http_server_update(s);
 }
 
 void sw_http_server_set_tls(struct sw_http_server *s, struct sw_tls_config *tls)

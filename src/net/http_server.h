@@ -77,6 +77,7 @@ struct sw_http_server_options {
                                   are to answer all, the one more waits in the kernel's queue */
     uint64_t patience_ms; /* so long nobody is closed for one more in the middle of a handshake,
                              a head, a body or an answer; 0: 1 000 */
+    uint64_t silence_ms;  /* the same for one that has not sent a byte yet; 0: 200 */
     uint64_t body_limit_bytes; /* 0: 8 MiB: two objects of 3 MiB, the API server's limit, and their
                                   frame */
     uint64_t bodies_limit_bytes; /* of all requests that are being received or answered; 0: four
@@ -98,6 +99,11 @@ void sw_http_server_set_tls(struct sw_http_server *server, struct sw_tls_config 
  * have been quiet for a second: at once would hit requests that are on their way. The listener
  * stays. */
 void sw_http_server_drain(struct sw_http_server *server);
+/* Closes the listener, drains, and lets those go to their end who are in the middle of a handshake,
+ * a request or an answer. done comes once: when the last connection has gone, or after timeout_ms;
+ * never from within a call. sw_http_server_close is still due, and may come before. */
+void sw_http_server_finish(struct sw_http_server *server, uint64_t timeout_ms,
+                           void (*done)(void *arg), void *arg);
 /* Closes the listener and all connections; unanswered requests must still be answered, into the
  * void. fn_closed (may be NULL) comes when all is freed, after the last of these answers. */
 void sw_http_server_close(struct sw_http_server *server, void (*fn_closed)(void *arg), void *arg);

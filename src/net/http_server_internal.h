@@ -42,13 +42,21 @@ struct sw_http_server {
     bool is_accepting;
     bool is_draining;
     bool is_closing;
-    struct sw_link quiet;   /* connections that owe us the head of a request, longest first */
+    struct sw_link silent;  /* connections that have not sent a byte, longest first */
+    struct sw_link quiet;   /* those that owe us the head of a request, longest first */
     struct sw_link waiting; /* those that owe us the rest of a body, or do not read an answer */
     struct sw_link active;  /* those with a request that we have not answered */
-    unsigned open;          /* of all three lists */
+    unsigned open;          /* of all four lists */
     unsigned alive;         /* and those that are closed but wait for an answer */
 
     struct sw_timer patience; /* until somebody may make room; only where there is none */
+    uint64_t tick_ms;         /* when it is due */
+    uint64_t late_ms;         /* by how much its ticks have come late, together */
+
+    void (*finished)(void *arg); /* NULL: not finishing, or told already */
+    void *finished_arg;
+    struct sw_timer finish_timer;
+    struct sw_defer finish_defer;
 
     uint64_t bodies_bytes; /* in all workspaces that are in use */
     struct sw_http_workspace *spares;
@@ -67,6 +75,9 @@ void sw_http_workspace_give(struct sw_http_server *server, struct sw_http_worksp
 /* Counts what c has received. -ENOBUFS: too much is there, and nobody else can go for it. */
 int sw_http_server_count_body(struct sw_http_server *server, const struct sw_http_session *c,
                               size_t len);
+/* For how long we have waited for somebody: stands still while we were busy and nobody could make
+ * room. */
+uint64_t sw_http_server_clock_ms(const struct sw_http_server *server);
 /* Accepts or not, by how many connections there are; frees the server after its last one. */
 void sw_http_server_update(struct sw_http_server *server);
 
@@ -101,7 +112,8 @@ struct sw_http_session {
     uint64_t due_ms;   /* 0: no limit */
     uint64_t armed_ms; /* what the timer is set to; only while it is active */
 
-    uint64_t spared_until_ms; /* so long it is not closed to make room; 0: idle */
+    uint64_t spared_until_ms; /* so long it is not closed to make room, by the server's clock; 0:
+                                 idle */
 
     struct sw_buf held; /* received, and not for the request in hand */
     struct sw_buf out;  /* of the answer, not taken by the stream yet */
@@ -131,6 +143,9 @@ void sw_http_session_open(struct sw_http_server *server, struct sw_stream *strea
 void sw_http_session_close(struct sw_http_session *c);
 void sw_http_session_reset(struct sw_http_session *c);
 struct sw_http_session *sw_http_session_of(struct sw_link *link);
+/* Those of the silent ones whose handshake has begun are quiet from now on: as far as it matters,
+ * which is who stands first. */
+void sw_http_session_hear(struct sw_http_server *server);
 /* The server begins to drain: see there. */
 void sw_http_session_drain(struct sw_http_session *c);
 /* 0: none. */

@@ -126,7 +126,21 @@ void sw_http_session_reset(struct sw_http_session *c)
 
 static void spare(struct sw_http_session *c)
 {
-    c->spared_until_ms = sw_now_ms(c->server->loop) + c->server->options.patience_ms;
+    c->spared_until_ms = sw_http_server_clock_ms(c->server) + c->server->options.patience_ms;
+}
+
+void sw_http_session_hear(struct sw_http_server *s)
+{
+    struct sw_link *link;
+
+    while ((link = sw_link_first(&s->silent))) {
+        struct sw_http_session *c = sw_http_session_of(link);
+        if (!c->handshake || !sw_tls_handshake_has_begun(c->handshake)) {
+            return;
+        }
+        c->spared_until_ms += s->options.patience_ms; /* since it was heard, about */
+        sw_link_add_last(&s->quiet, &c->link);
+    }
 }
 
 /* That somebody can make room may accept a connection at once, and c may be the one that goes:
@@ -490,6 +504,8 @@ static void on_tls(void *arg, struct sw_stream *stream, const struct sw_error *e
 
     c->handshake = NULL;
     if (stream) {
+        sw_link_add_last(&c->server->quiet, &c->link);
+        spare(c);
         start(c, stream);
         return;
     }
@@ -507,8 +523,8 @@ void sw_http_session_open(struct sw_http_server *s, struct sw_stream *stream)
     c->server = s;
     snprintf(c->peer, sizeof(c->peer), "%s", sw_stream_peer(stream));
     sw_link_init(&c->link);
-    spare(c);
-    sw_link_add_last(&s->quiet, &c->link);
+    c->spared_until_ms = sw_http_server_clock_ms(s) + s->options.silence_ms;
+    sw_link_add_last(&s->silent, &c->link);
     s->open++;
     s->alive++;
     sw_timer_init(&c->timer, s->loop, on_timer);

@@ -584,6 +584,11 @@ static void tls_close(struct sw_stream *stream, bool with_reset)
     destroy(tls);
 }
 
+bool sw_tls_handshake_has_begun(const struct sw_tls_handshake *tls)
+{
+    return tls->first_len > 0;
+}
+
 void sw_tls_handshake_cancel(struct sw_tls_handshake *handshake)
 {
     tls_close(&handshake->stream, false);

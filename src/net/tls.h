@@ -62,5 +62,7 @@ int sw_tls_accept(struct sw_loop *loop, struct sw_stream *lower, struct sw_tls_c
                   uint64_t timeout_ms, sw_tls_ready_fn fn, void *arg,
                   struct sw_tls_handshake **ret_handshake);
 void sw_tls_handshake_cancel(struct sw_tls_handshake *handshake); /* closes lower */
+/* The other side has sent something, whatever it was. */
+bool sw_tls_handshake_has_begun(const struct sw_tls_handshake *handshake);
 
 #endif

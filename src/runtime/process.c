@@ -38,8 +38,10 @@
 #include <slipway/module.h>
 
 enum {
-    /* Kubernetes kills a Pod 30 s after SIGTERM; 5 s of them are for the records and the lease. */
+    /* Kubernetes kills a Pod 30 s after SIGTERM. Of them 2 s are for the records, 5 s for the
+     * lease, 2.5 s for reviews that have begun: API servers wait no longer for them. */
     WRITES_TIMEOUT_MS = 20 * 1000,
+    FINISH_TIMEOUT_MS = 2500,
     /* How long it takes until no API server sends reviews here any more, after readiness failed. */
     STOP_DELAY_IN_POD_MS = 5 * 1000,
     READY_LOOK_MS = 50,
@@ -243,11 +245,22 @@ static void close_all(struct process *p)
     p->credentials = NULL;
 }
 
-static void close_if_quiet(struct process *p)
+static void on_finished(void *arg)
+{
+    struct process *p = arg;
+
+    sw_defer_start(&p->close);
+}
+
+/* The webhook is the last to end: our own last writes are reviewed, too. */
+static void finish_if_quiet(struct process *p)
 {
     if (!p->is_quiet || sw_timer_is_active(&p->stop_delay))
         return;
-    sw_defer_start(&p->close);
+    if (p->webhook)
+        sw_webhook_finish(p->webhook, FINISH_TIMEOUT_MS, on_finished, p);
+    else
+        on_finished(p);
 }
 
 /* Deferred: that the core is quiet is said from within a callback of its client. */
@@ -261,7 +274,7 @@ static void close_stopped(struct sw_defer *defer)
 
 static void on_stop_delay(struct sw_timer *timer)
 {
-    close_if_quiet(container_of(timer, struct process, stop_delay));
+    finish_if_quiet(container_of(timer, struct process, stop_delay));
 }
 
 static void on_quiet(void *arg)
@@ -269,7 +282,7 @@ static void on_quiet(void *arg)
     struct process *p = arg;
 
     p->is_quiet = true;
-    close_if_quiet(p);
+    finish_if_quiet(p);
 }
 
 static uint64_t stop_delay_of(const struct process *p)

@@ -23,8 +23,8 @@ int sw_exit_status_of(int code);
 /*
  * Runs until SIGTERM or SIGINT, and returns the exit status. Stopping: readiness fails; reviews are
  * answered on, with "Connection: close"; no new keys; writes under way finish; records are written;
- * the lease is given back; then everything closes and the loop ends by itself. A second signal ends
- * the process at once.
+ * the lease is given back; the webhook stops listening and answers what has begun; then everything
+ * closes and the loop ends by itself. A second signal ends the process at once.
  *
  * SIGHUP reads the configuration again, as do changes of its files: arguments and settings are what
  * slipway starts with. SIGUSR1 logs everything until the next one.

@@ -143,6 +143,15 @@ void sw_webhook_drain(struct sw_webhook *webhook)
         sw_http_server_drain(webhook->server);
 }
 
+void sw_webhook_finish(struct sw_webhook *webhook, uint64_t timeout_ms, void (*done)(void *arg),
+                       void *arg)
+{
+    if (webhook->server)
+        sw_http_server_finish(webhook->server, timeout_ms, done, arg);
+    else
+        done(arg);
+}
+
 static void on_closed(void *arg)
 {
     struct sw_webhook *webhook = arg;

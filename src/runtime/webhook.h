@@ -36,6 +36,10 @@ bool sw_webhook_check(void *webhook, struct sw_buf *why);
 uint16_t sw_webhook_port(const struct sw_webhook *webhook); /* 0: does not listen yet */
 /* Answers on, but closes connections after each answer. */
 void sw_webhook_drain(struct sw_webhook *webhook);
+/* Stops listening; reviews under way are answered, within timeout_ms. Then done comes, once; at
+ * once where it does not listen. sw_webhook_close is still due. */
+void sw_webhook_finish(struct sw_webhook *webhook, uint64_t timeout_ms, void (*done)(void *arg),
+                       void *arg);
 /* What it borrowed may be freed at once. Takes NULL. */
 void sw_webhook_close(struct sw_webhook *webhook);
 

@@ -63,6 +63,16 @@ static void keep(struct sw_http_incoming *r)
     w.kept[w.kept_count++] = r;
 }
 
+enum { LARGE = 1000000 };
+static char large_body[LARGE + 1];
+
+static void answer_large(struct sw_http_incoming *r)
+{
+    memset(large_body, 'x', LARGE);
+    sw_http_answer(r,
+                   &(struct sw_http_answer){.status = 200, .body = large_body, .body_len = LARGE});
+}
+
 static void on_request(void *arg, struct sw_http_incoming *r)
 {
     (void)arg;
@@ -622,6 +632,89 @@ TEST(draining_ends_connections_without_hitting_a_request)
     close_all();
 }
 
+static void count_finished(void *arg)
+{
+    ++*(int *)arg;
+}
+
+TEST(finishing_waits_for_those_in_the_middle_of_something)
+{
+    w.limit_bytes = 100000;
+    open_server(NULL);
+    int finished = 0;
+    int idle = connect_client(), head = connect_client(), body = connect_client();
+    int busy = connect_client(), reader = connect_client();
+    sw_loop_virtual_advance(w.loop, 2000);
+    say(head, "GET /head HTTP");
+    say(body, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na");
+    w.handle = keep;
+    say(busy, GET("/busy"));
+    w.handle = answer_large;
+    sw_stream_set_reading(w.clients[reader].stream, false);
+    say(reader, GET("/"));
+    w.handle = echo;
+    sw_http_server_finish(w.server, 2500, count_finished, &finished);
+    assert_ended(idle, 0);
+    assert_int_equal(sw_http_server_connections(w.server), 4);
+    sw_loop_virtual_advance(w.loop, 100);
+    say(head, "/1.1\r\nHost: a\r\n\r\n");
+    assert_heard(head, TEXT_OK_CLOSE(14, "GET /head  []"));
+    assert_ended(head, 0);
+    say(body, "b");
+    assert_heard(body, TEXT_OK_CLOSE(17, "POST /body  [ab]"));
+    assert_ended(body, 0);
+    sw_stream_set_reading(w.clients[reader].stream, true);
+    turn();
+    assert_true(w.clients[reader].in.len > LARGE);
+    assert_false(w.clients[reader].has_ended); /* its answer began when more might follow */
+    sw_loop_virtual_advance(w.loop, 1000);
+    assert_ended(reader, 0);
+    hang_up(reader); /* all that is left to wait for is the client's own end */
+    hang_up(head);
+    hang_up(body);
+    assert_int_equal(sw_http_server_connections(w.server), 1);
+    assert_int_equal(finished, 0);
+    sw_http_answer_text(w.kept[0], 200, "x");
+    assert_heard(busy, TEXT_OK_CLOSE(2, "x"));
+    hang_up(busy);
+    assert_int_equal(finished, 1);
+    sw_loop_virtual_advance(w.loop, 5000);
+    assert_int_equal(finished, 1);
+    close_all();
+}
+
+TEST(finishing_does_not_wait_for_ever)
+{
+    open_server(NULL);
+    int finished = 0;
+    int body = connect_client();
+    say(body, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na");
+    sw_http_server_finish(w.server, 2500, count_finished, &finished);
+    sw_loop_virtual_advance(w.loop, 2499);
+    assert_int_equal(finished, 0);
+    assert_false(w.clients[body].has_ended);
+    sw_loop_virtual_advance(w.loop, 1);
+    assert_int_equal(finished, 1);
+    close_all();
+    assert_int_equal(finished, 1);
+}
+
+TEST(finishing_with_nobody_there_is_done_at_once_and_may_be_cut_short)
+{
+    for (int is_cut = 0; is_cut < 2; is_cut++) {
+        open_server(NULL);
+        int finished = 0;
+        sw_http_server_finish(w.server, 2500, count_finished, &finished);
+        assert_int_equal(finished, 0);
+        if (!is_cut) {
+            turn();
+            assert_int_equal(finished, 1);
+        }
+        close_all();
+        assert_int_equal(finished, !is_cut);
+    }
+}
+
 TEST(the_longest_quiet_connection_makes_room)
 {
     open_server(&(struct sw_http_server_options){.max_connections = 3});
@@ -629,6 +722,7 @@ TEST(the_longest_quiet_connection_makes_room)
     int busy = connect_client();
     say(busy, GET("/"));
     int a = connect_client(), b = connect_client();
+    sw_loop_virtual_advance(w.loop, 200);
     w.handle = echo;
     say(a, GET("/")); /* now b is quiet for longer */
     assert_status(a, 200);
@@ -641,6 +735,29 @@ TEST(the_longest_quiet_connection_makes_room)
     assert_int_equal(sw_http_server_connections(w.server), 3);
     sw_http_answer_text(w.kept[0], 200, "x");
     assert_status(busy, 200);
+    close_all();
+}
+
+TEST(who_has_sent_nothing_makes_room_before_who_is_idle_but_not_at_once)
+{
+    open_server(&(struct sw_http_server_options){.max_connections = 3});
+    int idle = connect_client(), slow = connect_client(), silent = connect_client();
+    say(idle, GET("/"));
+    assert_status(idle, 200);
+    say(slow, "GET");
+    sw_loop_virtual_advance(w.loop, 199);
+    int first = connect_client();
+    assert_ended(idle, 0); /* the silent one has just come: what it says may be on its way */
+    sw_loop_virtual_advance(w.loop, 1);
+    say(first, GET("/"));
+    assert_status(first, 200);
+    int second = connect_client();
+    assert_ended(silent, 0);
+    assert_false(w.clients[first].has_ended);
+    say(slow, " / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_status(slow, 200);
+    say(second, GET("/"));
+    assert_status(second, 200);
     close_all();
 }
 
@@ -668,6 +785,7 @@ TEST(one_connection_too_many_costs_the_oldest_idle_one)
     for (int i = 0; i < MOST; i++) {
         connect_client();
     }
+    sw_loop_virtual_advance(w.loop, 200);
     say(0, GET("/")); /* now 1 is the oldest */
     assert_status(0, 200);
     assert_int_equal(sw_http_server_connections(w.server), MOST);
@@ -755,8 +873,6 @@ TEST(clients_that_do_not_end_do_not_keep_others_out)
     close_all();
 }
 
-static void answer_large(struct sw_http_incoming *r);
-
 TEST(clients_that_do_not_read_do_not_keep_others_out)
 {
     w.limit_bytes = 100000;
@@ -805,15 +921,6 @@ TEST(a_thousand_connections_are_served)
 
 /* ---- large answers, and such in pieces ---- */
 
-enum { LARGE = 1000000 };
-static char large[LARGE + 1];
-
-static void answer_large(struct sw_http_incoming *r)
-{
-    memset(large, 'x', LARGE);
-    sw_http_answer(r, &(struct sw_http_answer){.status = 200, .body = large, .body_len = LARGE});
-}
-
 TEST(a_large_answer_follows_its_reader)
 {
     w.limit_bytes = 100000;
@@ -829,7 +936,7 @@ TEST(a_large_answer_follows_its_reader)
     turn();
     const char *body = strstr(w.clients[c].in.bytes, "\r\n\r\n");
     assert_non_null(body);
-    assert_memory_equal(body + 4, large, LARGE);
+    assert_memory_equal(body + 4, large_body, LARGE);
     assert_string_equal(body + 4 + LARGE, TEXT_OK(11, "GET /2  []"));
     close_all();
 }
@@ -926,19 +1033,19 @@ TEST(pieces_wait_for_their_reader)
     int c = connect_client();
     sw_stream_set_reading(w.clients[c].stream, false);
     say(c, GET("/"));
-    memset(large, 'y', LARGE);
+    memset(large_body, 'y', LARGE);
     int taken = 0;
-    while (sw_http_answer_write(w.kept[0], large, 10000) == 0) {
+    while (sw_http_answer_write(w.kept[0], large_body, 10000) == 0) {
         assert_in_range(++taken, 1, 10);
         turn();
     }
-    assert_int_equal(sw_http_answer_write(w.kept[0], large, 10000), -ENOBUFS);
+    assert_int_equal(sw_http_answer_write(w.kept[0], large_body, 10000), -ENOBUFS);
     turn();
     assert_int_equal(w.drains, 0);
     sw_stream_set_reading(w.clients[c].stream, true);
     turn();
     assert_int_equal(w.drains, 1);
-    assert_int_equal(sw_http_answer_write(w.kept[0], large, 10), 0);
+    assert_int_equal(sw_http_answer_write(w.kept[0], large_body, 10), 0);
     sw_http_answer_end(w.kept[0], true);
     turn();
     assert_int_equal(w.clients[c].in.len,
@@ -948,13 +1055,13 @@ TEST(pieces_wait_for_their_reader)
     w.kept_count = 0;
     sw_stream_set_reading(w.clients[c].stream, false);
     say(c, GET("/"));
-    while (sw_http_answer_write(w.kept[0], large, 10000) == 0) {
+    while (sw_http_answer_write(w.kept[0], large_body, 10000) == 0) {
         turn();
     }
     for (int i = 0; i < 3; i++) {
         assert_int_equal(w.gones, 0);
         sw_loop_virtual_advance(w.loop, 10000);
-        assert_int_equal(sw_http_answer_write(w.kept[0], large, 1), i < 2 ? -ENOBUFS : -EPIPE);
+        assert_int_equal(sw_http_answer_write(w.kept[0], large_body, 1), i < 2 ? -ENOBUFS : -EPIPE);
     }
     assert_int_equal(w.gones, 1);
     sw_http_answer_end(w.kept[0], true);
@@ -1027,7 +1134,7 @@ TEST(an_answer_in_pieces_may_end_from_its_events)
         int c = connect_client();
         sw_stream_set_reading(w.clients[c].stream, false);
         say(c, GET("/"));
-        while (sw_http_answer_write(w.kept[0], large, 10000) == 0) {
+        while (sw_http_answer_write(w.kept[0], large_body, 10000) == 0) {
             turn();
         }
         if (i == 0) {
@@ -1081,7 +1188,11 @@ int main(void)
         CASE("http server", closing_waits_for_the_answers_into_the_void),
         CASE("http server", a_handler_may_close_the_server),
         CASE("http server", draining_ends_connections_without_hitting_a_request),
+        CASE("http server", finishing_waits_for_those_in_the_middle_of_something),
+        CASE("http server", finishing_does_not_wait_for_ever),
+        CASE("http server", finishing_with_nobody_there_is_done_at_once_and_may_be_cut_short),
         CASE("http server", the_longest_quiet_connection_makes_room),
+        CASE("http server", who_has_sent_nothing_makes_room_before_who_is_idle_but_not_at_once),
         CASE("http server", slow_clients_do_not_keep_others_out),
         CASE("http server", one_connection_too_many_costs_the_oldest_idle_one),
         CASE("http server", clients_that_withhold_a_body_do_not_keep_others_out),

@@ -72,6 +72,8 @@ enum coord_action_type {
 };
 
 struct coord_status {
+    bool has_conditions_only; /* all else, observedGeneration above all, stays as the reference left
+                                 it */
     const char *const *active;
     uint32_t active_count;
     const char *const *deployments;

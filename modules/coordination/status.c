@@ -316,7 +316,14 @@ static struct sw_condition degraded(struct work *work, const struct group *group
         if (!stopped && is_active && coord_is_stopped(member))
             stopped = member;
     }
-    if (error) {
+    if (error && group->is_adopting) {
+        condition.reason = "TakeOverFailed";
+        condition.message = sw_arena_printf(
+            work->arena,
+            "what was paused before slipway came cannot be marked, and nobody rolls "
+            "until it is: %s",
+            error);
+    } else if (error) {
         condition.reason = "Error";
         condition.message = error;
     } else if (!group->seen->selector) {
@@ -451,6 +458,11 @@ struct coord_status *coord_status_build(struct work *work, struct group *group, 
 {
     struct coord_status *status = SW_ARENA_NEW(work->arena, struct coord_status);
 
+    if (group->is_adopting && !is_record) {
+        status->has_conditions_only = true;
+        set_conditions(work, group, status);
+        return status;
+    }
     set_active(work, group, is_record, status);
     set_entries(work, group, status);
     status->turn = is_record ? next_turn(group->c->turn) : group->c->turn;
@@ -492,6 +504,8 @@ bool coord_status_differs(const struct coord_status *status, const struct coordi
     const struct coord_entry *entries = stored->states.at;
     const char *first = status->active_count > 0 ? status->active[0] : "";
 
+    if (status->has_conditions_only)
+        return conditions_differ(status, stored);
     if (strcmp(first, stored->active_deployment) != 0 ||
         names_differ(status->active, status->active_count, &stored->active_deployments) ||
         names_differ(status->deployments, status->deployment_count, &stored->deployments) ||
@@ -507,11 +521,14 @@ bool coord_status_differs(const struct coord_status *status, const struct coordi
     return conditions_differ(status, stored);
 }
 
+/* While it is being taken over our status is not written: a leader that comes after us would take
+ * the rest of the pauses for people's. That it cannot be taken over is said all the same. */
 void coord_statuses(struct work *work)
 {
     for (uint32_t g = 0; g < work->group_count; g++) {
         struct group *group = &work->groups[g];
-        if (!group->is_adopting && !group->is_in_chain && coord_group_is_free(work, group))
+        bool has_word = !group->is_adopting || error_of(work, group);
+        if (has_word && !group->is_in_chain && coord_group_is_free(work, group))
             coord_write_status(work, group, false);
     }
 }

@@ -61,12 +61,9 @@ static void set_names(struct sw_json *object, const char *key, const char *const
         sw_json_append_string(list, names[i]);
 }
 
-struct sw_json *coord_status_patch(struct sw_arena *arena, const struct coord_status *status,
-                                   const struct coordination *stored)
+static void set_facts(struct sw_arena *arena, struct sw_json *object,
+                      const struct coord_status *status, const struct coordination *stored)
 {
-    struct sw_json *patch = sw_json_object(arena);
-    struct sw_json *object = sw_json_set_object(patch, "status");
-
     if (status->active_count > 0)
         sw_json_set_string(object, "activeDeployment", status->active[0]);
     else if (stored->active_deployment[0])
@@ -84,6 +81,16 @@ struct sw_json *coord_status_patch(struct sw_arena *arena, const struct coord_st
         sw_json_set(object, "truncated", NULL);
     sw_json_set_int(object, "turn", status->turn);
     sw_json_set_int(object, "observedGeneration", status->observed_generation);
+}
+
+struct sw_json *coord_status_patch(struct sw_arena *arena, const struct coord_status *status,
+                                   const struct coordination *stored)
+{
+    struct sw_json *patch = sw_json_object(arena);
+    struct sw_json *object = sw_json_set_object(patch, "status");
+
+    if (!status->has_conditions_only)
+        set_facts(arena, object, status, stored);
     struct sw_json *conditions = sw_json_set_array(object, "conditions");
     for (uint32_t i = 0; i < status->condition_count; i++)
         append_condition(arena, conditions, &status->conditions[i]);

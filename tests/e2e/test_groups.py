@@ -122,8 +122,8 @@ def test_several_rolling_at_first_sight(scene):
     assert len(held) <= 4, "and one for the end of each turn"
 
 
-def test_taking_over_from_the_reference(scene):
-    """Its status has no observedGeneration, and its pauses bear no mark."""
+def leave_as_the_reference(scene):
+    """Its status has no observedGeneration, and its pauses bear no mark. b has something to roll."""
     for name, version in (("a", "1"), ("b", "1"), ("mine", "1")):
         scene.create(name, replicas=1, version=version)
     scene.until_runs("a", "b", "mine", version="1")
@@ -136,10 +136,36 @@ def test_taking_over_from_the_reference(scene):
         "deployments": ["%s/a" % scene.namespace, "%s/b" % scene.namespace],
         "deploymentStates": [{"name": "%s/%s" % (scene.namespace, name), "hasPendingChanges": name == "b", "generation": 2} for name in "ab"],
         "conditions": []}})
+
+
+def test_taking_over_from_the_reference(scene):
+    leave_as_the_reference(scene)
     scene.slipway()
     scene.until_runs("b")
     assert scene.is_held("a")
     assert scene.is_paused("mine") and not scene.is_held("mine"), "what the reference did not list is a person's pause"
+    scene.until_ready()
+
+
+def test_a_take_over_that_is_refused_is_told_and_goes_on_when_it_may_also_after_a_restart(scene):
+    leave_as_the_reference(scene)
+    slipway, proxy = scene.slipway_behind_proxy(start=False, webhook=False)
+    refused = proxy.answer(403, message="said by the proxy", path="/deployments/a[?]", method="PATCH")
+    slipway.start()
+    scene.until_condition("Degraded", "True", "TakeOverFailed")
+    assert scene.condition("Degraded")["message"].endswith(": a: said by the proxy")
+    scene.until_condition("Ready", "False", "Error")
+    scene.until_event("PauseFailed", "web")
+    assert "observedGeneration" not in scene.status() and scene.is_paused("b"), "it is not ours yet"
+    slipway.kill()
+    slipway.start()
+    hits = len(refused.hits)
+    refused.until_hit(hits + 1)
+    refused.remove()
+    scene.webhook_of(slipway)
+    scene.until_runs("b")
+    assert scene.is_held("a")
+    scene.until_condition("Degraded", "False", "NoErrors")
     scene.until_ready()
 
 

@@ -1258,6 +1258,41 @@ TEST(an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds)
     fixture_free(f);
 }
 
+/* Ours would be written when the group is ours; what stands in the way must be told before. */
+TEST(a_take_over_that_is_refused_is_told_by_conditions_alone)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    strip(&f->subjects[0], SW_HELD_BY);
+    f->c.observed_generation = 0;
+    f->c.deployments = (struct sw_strings){full, 1};
+    plan(f);
+    refuse(f, "d0", "PauseFailed");
+    plan(f);
+    assert_condition(f, "Ready", "False", "Error");
+    assert_condition(f, "Progressing", "False", "Error");
+    assert_condition(f, "Degraded", "True", "TakeOverFailed");
+    const struct sw_json *patch = coord_status_patch(f->arena, status_of(f), &f->c);
+    const struct sw_json *status = sw_json_get(patch, "status");
+    assert_int_equal(sw_json_size(status), 1);
+    assert_int_equal(sw_json_size(sw_json_get(status, "conditions")), 3);
+    struct sw_condition said[3];
+    memcpy(said, status_of(f)->conditions, sizeof said);
+    f->c.conditions = (struct sw_conditions){said, 3};
+    take_status(f, "11");
+    plan(f);
+    assert_null(action_on(f, "a")); /* said once */
+    pass_back_off(f);
+    assert_hold(f, "d0", SW_HOLD_ADOPT);
+    answer(f, must(f, "d0"), SW_OK, "");
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
 TEST(a_release_that_is_refused_again_and_again_waits_longer_each_time)
 {
     struct fixture *f = fixture_new();
@@ -1512,6 +1547,7 @@ int main(void)
         CASE("plan", a_coordination_missing_in_one_list_is_not_gone),
         CASE("plan", what_the_reference_has_paused_is_taken_over_first),
         CASE("plan", also_the_active_one_that_the_reference_has_left_paused_is_taken_over),
+        CASE("plan", a_take_over_that_is_refused_is_told_by_conditions_alone),
         CASE("plan", what_the_reference_did_not_select_is_a_persons_pause),
         CASE("plan", an_absent_active_deployment_is_deleted_from_the_status),
         CASE("plan", a_text_is_cut_between_characters),

@@ -395,8 +395,12 @@ static void apply_status(struct world *world, struct request *request)
     request->outcome = SW_CONFLICT;
     if (is_checked && !is_stored(g->now, action->resource_version))
         return;
-    check_taken_over(world, g);
-    g->status = *request->status;
+    if (action->status->has_conditions_only) {
+        g->status.conditions = request->status->conditions;
+    } else {
+        check_taken_over(world, g);
+        g->status = *request->status;
+    }
     world->writes++;
     world->records += action->is_record;
     for (uint32_t i = 0; i < action->begun_count; i++)

@@ -15,13 +15,28 @@
 #include "base/time.h"
 #include "base/util.h"
 #include "net/tls.h"
+#include "net/tls_issue.h"
 
 enum {
     FILE_LIMIT_BYTES = 1024 * 1024,
-    POLL_MS = 10 * 1000, /* as cert-manager's users expect; mounts may send no events */
+    POLL_MS = 10 * 1000,   /* as cert-manager's users expect; mounts may send no events */
+    LOOK_MS = 3600 * 1000, /* at its end, at least so often: wall clocks are set */
+    SAY_MS = 24 * LOOK_MS,
+    /* cert-manager renews when a third of its life is left, the authors of scripts some weeks
+     * before. */
+    LAST_PART = 6,
+};
+#define LAST_US_MOST (14 * INT64_C(86400000000))
+
+/* In this order. */
+enum age {
+    AGE_GOOD,
+    AGE_LAST, /* of its life, and nobody has renewed it */
+    AGE_OVER,
 };
 
 struct sw_certificate_files {
+    struct sw_loop *loop;
     struct sw_log log;
     struct sw_file_watch *watch;
     const char *whose;
@@ -30,8 +45,64 @@ struct sw_certificate_files {
     void *arg;
     struct sw_error error; /* of the last try */
     bool is_usable;        /* one was found at some time */
+    int64_t last_us, not_after_us;
+    enum age age; /* as it was said */
+    uint64_t said_ms;
+    struct sw_timer look;
     struct sw_metric *reads, *failures, *not_after;
 };
+
+/* ---- its end ---- */
+
+static void say_age(struct sw_certificate_files *c)
+{
+    char until[SW_TIME_SIZE];
+
+    sw_time_format(c->not_after_us, until);
+    if (c->age == AGE_OVER)
+        sw_log_error(&c->log, "certificate has expired, clients refuse it", SW_STR("of", c->whose),
+                     SW_STR("file", c->certificate_path), SW_STR("until", until));
+    else
+        sw_log_warn(&c->log, "certificate expires soon, and has not been renewed",
+                    SW_STR("of", c->whose), SW_STR("file", c->certificate_path),
+                    SW_STR("until", until));
+}
+
+static void look(struct sw_timer *timer)
+{
+    struct sw_certificate_files *c = container_of(timer, struct sw_certificate_files, look);
+    int64_t now_us = sw_wall_us(c->loop), next_us = INT64_C(1000) * LOOK_MS;
+    uint64_t now_ms = sw_now_ms(c->loop);
+    enum age age = AGE_OVER;
+
+    if (now_us < c->not_after_us) {
+        bool is_last = now_us >= c->last_us;
+        age = is_last ? AGE_LAST : AGE_GOOD;
+        next_us = SW_MIN(next_us, (is_last ? c->not_after_us : c->last_us) - now_us);
+    }
+    if (age != AGE_GOOD && (age != c->age || now_ms - c->said_ms >= SAY_MS)) {
+        c->age = age;
+        c->said_ms = now_ms;
+        say_age(c);
+    }
+    c->age = age;
+    sw_timer_start(timer, (uint64_t)next_us / 1000 + 1);
+}
+
+/* ---- reading ---- */
+
+/* From when on it should have been renewed. */
+static void read_times(struct sw_certificate_files *c, const char *pem)
+{
+    struct sw_tls_facts facts = {0};
+    struct sw_error error;
+
+    if (sw_tls_facts_of(pem, &facts, &error))
+        return; /* it has been read a moment ago */
+    int64_t last_us = (facts.not_after_us - facts.not_before_us) / LAST_PART;
+    c->not_after_us = facts.not_after_us;
+    c->last_us = facts.not_after_us - SW_MIN(last_us, LAST_US_MOST);
+}
 
 static int make_config(struct sw_certificate_files *c, struct sw_tls_config **ret_config)
 {
@@ -50,6 +121,8 @@ static int make_config(struct sw_certificate_files *c, struct sw_tls_config **re
         code = sw_tls_server_config_new(&options, ret_config, &c->error);
         if (code)
             sw_error_prefix(&c->error, "%s and its key", c->certificate_path);
+        else
+            read_times(c, certificate);
     }
     sw_free(certificate);
     sw_free_secret(key, key_len);
@@ -59,14 +132,15 @@ static int make_config(struct sw_certificate_files *c, struct sw_tls_config **re
 static void take_over(struct sw_certificate_files *c, struct sw_tls_config *config)
 {
     char until[SW_TIME_SIZE];
-    int64_t not_after_us = sw_tls_config_not_after(config);
 
-    sw_time_format(not_after_us, until);
+    sw_time_format(c->not_after_us, until);
     sw_log_info(&c->log, c->is_usable ? "certificate replaced" : "certificate read",
                 SW_STR("of", c->whose), SW_STR("file", c->certificate_path),
                 SW_STR("until", until));
-    sw_metric_set(c->not_after, (double)not_after_us / 1e6);
+    sw_metric_set(c->not_after, (double)c->not_after_us / 1e6);
     c->is_usable = true;
+    c->age = AGE_GOOD;
+    look(&c->look);
     c->fn(c->arg, config);
 }
 
@@ -108,8 +182,10 @@ int sw_certificate_files_open(struct sw_loop *loop, const char *folder, const ch
     SW_AUTO(char, sw_free)
     ends = sw_asprintf("slipway_%s_certificate_not_after_seconds", whose);
 
+    c->loop = loop;
     c->log = *log;
     c->whose = whose;
+    sw_timer_init_weak(&c->look, loop, look);
     c->fn = fn;
     c->arg = arg;
     c->certificate_path = sw_asprintf("%s/tls.crt", folder);
@@ -139,6 +215,7 @@ void sw_certificate_files_close(struct sw_certificate_files *files)
     if (!files)
         return;
     sw_file_watch_close(files->watch);
+    sw_timer_stop(&files->look);
     sw_free(files->certificate_path);
     sw_free(files->key_path);
     sw_free(files);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A serving certificate in files: tls.crt and tls.key of a folder (a mounted Secret), read again
- * whenever they change. A pair that cannot be used is reported and the one before stays.
+ * whenever they change. A pair that cannot be used is reported and the one before stays. One whose
+ * end is near, or past, is served on and warned of, each day anew: whoever makes the files has not
+ * renewed them.
  */
 #ifndef SW_RUNTIME_CERTIFICATE_FILES_H
 #define SW_RUNTIME_CERTIFICATE_FILES_H

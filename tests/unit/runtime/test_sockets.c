@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "net/http_client.h"
 #include "net/tls.h"
+#include "net/tls_issue.h"
 #include "runtime/endpoints.h"
 #include "runtime/health.h"
 #include "runtime/webhook.h"
@@ -84,6 +85,7 @@ struct script {
     struct crowd *crowd;
     const char *authorization; /* of what is asked; NULL: none */
     struct asked *reviewers;
+    struct fake_log *fake_log;
 };
 
 static void finish(struct script *s);
@@ -127,6 +129,8 @@ static void run(struct script *s, bool (*const *steps)(struct script *s))
         fake_transport_free(s->transport);
     sw_metrics_free(s->metrics);
     test_folder_done(s->folder);
+    if (s->fake_log)
+        fake_log_done(s->fake_log);
     assert_int_equal(sw_loop_close(s->loop), 0);
 }
 
@@ -592,6 +596,78 @@ TEST(a_thousand_connections_at_once_get_a_review_answered_each)
     free(s.reviewers);
 }
 
+/* ---- a certificate that nobody renews ---- */
+
+/* It has lived for the most part already. */
+static bool put_certificate_at_its_end(struct script *s)
+{
+    static const char *const names[] = {"127.0.0.1", NULL};
+    int64_t now_us = sw_wall_us(s->loop);
+    struct sw_tls_issue_options options = {.common_name = "webhook",
+                                           .dns_names = names,
+                                           .not_before_us = now_us - 60000000,
+                                           .not_after_us = now_us + 2000000};
+    struct sw_tls_pair pair;
+    struct sw_error error;
+
+    assert_int_equal(sw_tls_issue(&options, &pair, &error), 0);
+    SW_AUTO(char, sw_free) key = sw_asprintf("%s/tls.key", s->folder);
+    SW_AUTO(char, sw_free) certificate = sw_asprintf("%s/tls.crt", s->folder);
+    test_write_file(key, pair.key_pem, strlen(pair.key_pem));
+    test_write_file(certificate, pair.certificate_pem, strlen(pair.certificate_pem));
+    sw_tls_pair_done(&pair);
+    return true;
+}
+
+static bool opens_webhook_that_logs(struct script *s)
+{
+    fake_log_init(s->fake_log, s->loop);
+    s->log = s->fake_log->log;
+    return open_webhook(s);
+}
+
+static const char expires[] = "certificate expires soon, and has not been renewed";
+static const char expired[] = "certificate has expired, clients refuse it";
+
+static bool is_warned_of(struct script *s)
+{
+    if (!fake_log_has(s->fake_log, expires))
+        return false;
+    assert_int_equal(fake_log_count(s->fake_log, expires), 1);
+    return true;
+}
+
+static bool is_complained_about(struct script *s)
+{
+    if (!fake_log_has(s->fake_log, expired))
+        return false;
+    assert_int_equal(fake_log_count(s->fake_log, expires), 1);
+    assert_int_equal(fake_log_count(s->fake_log, expired), 1);
+    return true;
+}
+
+/* What is fresh is not warned of. */
+static bool is_forgotten_with_the_next(struct script *s)
+{
+    if (fake_log_count(s->fake_log, "certificate replaced") == 0)
+        return false;
+    assert_int_equal(fake_log_count(s->fake_log, expires), 1);
+    assert_int_equal(fake_log_count(s->fake_log, expired), 1);
+    return true;
+}
+
+TEST(a_certificate_that_nobody_renews_is_warned_of_and_complained_about)
+{
+    static bool (*const steps[])(struct script * s) = {
+        opens_webhook_that_logs, put_certificate_at_its_end, is_warned_of, is_complained_about,
+        put_second_certificate,  is_forgotten_with_the_next, NULL,
+    };
+    struct fake_log fake_log;
+    struct script s = {.fake_log = &fake_log};
+
+    run(&s, steps);
+}
+
 static bool open_webhook_on_a_taken_address(struct script *s)
 {
     struct sw_webhook_options options = {.cert_folder = s->folder};
@@ -944,6 +1020,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE("webhook", listens_when_there_is_a_certificate_and_follows_its_change),
         CASE("webhook", reads_8_mib_and_not_a_byte_more),
+        CASE("webhook", a_certificate_that_nobody_renews_is_warned_of_and_complained_about),
         CASE("webhook", says_which_address_it_cannot_have),
         CASE("webhook", ten_thousand_connections_take_no_memory_and_keep_no_review_out),
         CASE("webhook", a_thousand_connections_at_once_get_a_review_answered_each),

@@ -421,6 +421,18 @@ static void say_result(bool is_good, const char *name)
     has_failed |= !is_good;
 }
 
+static void test_outage(const struct options *options)
+{
+    struct world *world = SW_NEW(struct world);
+
+    world_outage(world, options->is_loud);
+    world_done(world);
+    if (world->failure[0])
+        printf("# %s\n", world->failure);
+    say_result(!world->failure[0], "sim: five minutes without an API server are survived");
+    sw_free(world);
+}
+
 /* Twice the same, and another seed another. */
 static void test_repeats(const struct options *options)
 {
@@ -594,9 +606,11 @@ int main(int argc, char **argv)
         return run_one(&options);
     bool is_whole = !options.minutes && options.bug == NO_BUG;
     int bugs = is_whole && options.bug_cases ? BUGS - 1 : 0;
-    printf("1..%d\n", 1 + is_whole + bugs);
-    if (is_whole)
+    printf("1..%d\n", 1 + 2 * is_whole + bugs);
+    if (is_whole) {
+        test_outage(&options);
         test_repeats(&options);
+    }
     test_world(&options);
     for (int bug = 1; bug <= bugs; bug++)
         test_bug(&options, (enum bug)bug);

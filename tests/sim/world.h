@@ -12,6 +12,7 @@
  *   world_plots.c      what befalls a hand-over while one of its requests is under way
  *   world_judge.c      what must never be seen in the store
  *   world_rights.c     and who must not be given the right to roll
+ *   world_outage.c     five minutes without an API server
  *   world_end.c        how everything must end when users stop and faults are off
  *   world_bugs.c       deliberate bugs: the test of the test
  *   sim_world.c        options, cases, shrinking
@@ -361,6 +362,11 @@ void judge_look_at_selection(struct world *world, int index);
 /* ---- the end ---- */
 
 void world_end(struct world *world);
+
+/* ---- the outage ---- */
+
+/* Begins and runs a case of its own; world_done is still due. */
+void world_outage(struct world *world, bool is_loud);
 
 /* ---- bugs ---- */
 

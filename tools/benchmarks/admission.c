@@ -10,9 +10,10 @@
  *     does not hide how many had to wait. The loop is turned without a rest meanwhile, since its
  *     timers count in milliseconds: the generator wants a core of its own.
  *
- *     bench_admission --port P --ca FILE [--path PATH] [--connections N] [--seconds S] [--rate R]
- *                     REVIEW.json...
+ *     bench_admission --port P --ca FILE [--name HOST] [--path PATH] [--connections N]
+ *                     [--seconds S] [--rate R] REVIEW.json...
  *
+ * --name is the host that the certificate must be for, where that is not 127.0.0.1.
  * The reviews are sent in turn. Before the time begins each connection is opened and has carried a
  * review, and what comes within the first tenth of it is not counted either.
  */
@@ -44,7 +45,7 @@ struct text {
 };
 
 struct settings {
-    const char *ca_file, *path;
+    const char *ca_file, *name, *path;
     unsigned port, connections, seconds, rate;
 };
 
@@ -259,8 +260,8 @@ static int report(struct bench *bench)
 
 static _Noreturn void usage(void)
 {
-    fputs("usage: bench_admission --port P --ca FILE [--path PATH] [--connections N]\n"
-          "                       [--seconds S] [--rate R] REVIEW.json...\n",
+    fputs("usage: bench_admission --port P --ca FILE [--name HOST] [--path PATH]\n"
+          "                       [--connections N] [--seconds S] [--rate R] REVIEW.json...\n",
           stderr);
     exit(2);
 }
@@ -278,13 +279,10 @@ static unsigned number(const char *text)
 static void parse(int argc, char *argv[], struct settings *s)
 {
     static const struct option options[] = {
-        {"port", required_argument, NULL, 'p'},
-        {"ca", required_argument, NULL, 'a'},
-        {"path", required_argument, NULL, 't'},
-        {"connections", required_argument, NULL, 'c'},
-        {"seconds", required_argument, NULL, 's'},
-        {"rate", required_argument, NULL, 'r'},
-        {NULL},
+        {"port", required_argument, NULL, 'p'},        {"ca", required_argument, NULL, 'a'},
+        {"name", required_argument, NULL, 'n'},        {"path", required_argument, NULL, 't'},
+        {"connections", required_argument, NULL, 'c'}, {"seconds", required_argument, NULL, 's'},
+        {"rate", required_argument, NULL, 'r'},        {NULL},
     };
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
@@ -294,6 +292,9 @@ static void parse(int argc, char *argv[], struct settings *s)
             break;
         case 'a':
             s->ca_file = optarg;
+            break;
+        case 'n':
+            s->name = optarg;
             break;
         case 't':
             s->path = optarg;
@@ -331,6 +332,7 @@ static int open_client(struct bench *bench, struct sw_error *error)
         .host = "127.0.0.1",
         .port = (uint16_t)s->port,
         .tls = tls,
+        .tls_name = s->name,
         .user_agent = "bench_admission",
         .max_connections = s->connections,
     };

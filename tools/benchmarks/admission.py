@@ -128,12 +128,12 @@ def check(port, ca_file, reviews):
     return changed
 
 
-def shoot(port, ca_file, reviews, seconds, pid, rate=None):
-    """(what admission.c prints, which part of its core the process `pid` was busy)."""
+def shoot(port, ca_file, reviews, seconds, pid, rate=None, name=None):
+    """(what admission.c prints, which part of its core the process `pid` was busy). name: that the certificate is for."""
     _, core = cores()
     argv = ["taskset", "-c", str(core), BUILD / BENCH_ADMISSION, "--port", str(port), "--ca", ca_file,
             "--path", WEBHOOK_PATH, "--connections", str(CONNECTIONS), "--seconds", str(seconds),
-            *(["--rate", str(rate)] if rate else []), *reviews]
+            *(["--rate", str(rate)] if rate else []), *(["--name", name] if name else []), *reviews]
     before, begin = proc.cpu_ns(pid), time.monotonic()
     done = subprocess.run(argv, capture_output=True, text=True)
     busy = (proc.cpu_ns(pid) - before) / 1e9 / (time.monotonic() - begin)

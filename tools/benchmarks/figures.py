@@ -23,6 +23,13 @@ FIGURES = {
     "growth_size": ("work per change, 10 000 Deployments to 100, one namespace", "<= n log n: 200 times", "times", 2),
     "growth_namespaces": ("work per change, 1 000 namespaces to 1", "1: independent", "times", 2),
     "idle_wakeups_per_s": ("idle: wake-ups of the process", "only timers that are due", "/s", 2),
+    "takeover_stop_ms": ("another replica leads after SIGTERM, median", "< 1 s", "ms", 0),
+    "takeover_kill_s": ("the same after SIGKILL, median", "<= 15 s: the lease", "s", 1),
+    "renewal_per_s": ("admission while certificates are renewed", "as without", "/s", 0),
+    "renewal_failed": ("reviews that failed meanwhile", "0", "", 0),
+    "rss_reload_0_mib": ("resident memory before reloads", "none", "MiB", 1),
+    "rss_reload_100_mib": ("the same after 100 of them", "as before", "MiB", 1),
+    "rbac_verbs": ("RBAC: verbs on resources", "none", "", 0),
     "image_mib": ("image, compressed", "<= 10 MiB", "MiB", 1),
     "sim_steps_per_s": ("simulation of whole slipway, steps", "none", "/s", 0),
 }
@@ -38,7 +45,7 @@ class Figure:
         if self.value is None:
             return "-"
         _, _, unit, digits = FIGURES[self.key]
-        return ("{:,.%df} %s" % (digits, unit)).format(self.value).replace(",", " ").replace(" /", "/")
+        return ("{:,.%df} %s" % (digits, unit)).format(self.value).replace(",", " ").replace(" /", "/").strip()
 
 
 def percentile(values, part):

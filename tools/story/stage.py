@@ -127,13 +127,14 @@ class RealStage(Stage):
 class Slipway:
     """The process, under its own ServiceAccount."""
 
-    def __init__(self, stage, name, leader_elect=False):
+    def __init__(self, stage, name, leader_elect=False, settings="", env=None):
+        """settings: more lines of its configuration; env: more of its environment."""
         self.name = name
         self.folder = stage.folder / name
         self.health_port, self.webhook_port = free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
         (self.folder / "kubeconfig").write_text(stage.cluster.kubeconfig("kube-system"))
-        (self.folder / "slipway.yaml").write_text("modules: [%s]\n" % ", ".join(MODULES))
+        self.configure(settings)
         self.log = self.folder / "log"
         with open(self.log, "wb") as log:
             self.started = time.monotonic()
@@ -145,7 +146,13 @@ class Slipway:
                 "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
                 "--metrics-bind-address", "127.0.0.1:%d" % free_port(),
                 *(["--leader-elect"] if leader_elect else []),
-            ], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ, POD_NAME=name))
+            ], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ, POD_NAME=name, **(env or {})))
+
+    def configure(self, settings):
+        """In one step, as that of a ConfigMap changes."""
+        new = self.folder / "slipway.yaml.new"
+        new.write_text("modules: [%s]\n%s" % (", ".join(MODULES), settings))
+        os.replace(new, self.folder / "slipway.yaml")
 
     def wait_ready(self):
         for _ in range(600):

@@ -133,8 +133,9 @@ bool sw_core_is_ready(const struct sw_core *core)
 
 /* ---- stopping ---- */
 
-/* What was recorded may still be written, but not for long: an Event may be lost. */
-enum { SINKS_TIMEOUT_MS = 2000 };
+/* What was recorded may still be written, but not for long: an Event may be lost. Whoever leads
+ * next does not wait for it: a record needs no lead. */
+enum { SINKS_FIRST_MS = 250, SINKS_REST_MS = 1750 };
 
 /* Of the leader's work, or of all. */
 static bool is_idle(const struct sw_core *core, bool sinks_too)
@@ -152,13 +153,25 @@ static bool is_idle(const struct sw_core *core, bool sinks_too)
     return true;
 }
 
-static void quiesce_finish(void *arg)
+static void quiesce_finish(struct sw_core *core)
 {
-    struct sw_core *core = arg;
     void (*done)(void *arg) = core->quiesce.done;
 
+    sw_timer_stop(&core->quiesce.timeout);
     core->quiesce.done = NULL;
     done(core->quiesce.arg);
+}
+
+static void quiesce_rest(void *arg)
+{
+    struct sw_core *core = arg;
+
+    core->quiesce.stage = SW_QUIESCE_REST;
+    if (is_idle(core, true)) {
+        quiesce_finish(core);
+        return;
+    }
+    sw_timer_start(&core->quiesce.timeout, SINKS_REST_MS);
 }
 
 /* Only after every write has been answered, or was cut off: else two could write. */
@@ -166,13 +179,13 @@ static void quiesce_release(struct sw_core *core)
 {
     core->quiesce.stage = SW_QUIESCE_LEASE;
     sw_timer_stop(&core->quiesce.timeout);
-    sw_leading_release(&core->leading, quiesce_finish, core);
+    sw_leading_release(&core->leading, quiesce_rest, core);
 }
 
 static void quiesce_sinks(struct sw_core *core)
 {
     core->quiesce.stage = SW_QUIESCE_SINKS;
-    sw_timer_start(&core->quiesce.timeout, SINKS_TIMEOUT_MS);
+    sw_timer_start(&core->quiesce.timeout, SINKS_FIRST_MS);
     sw_core_look_at_quiesce(core);
 }
 
@@ -187,19 +200,29 @@ static void quiesce_look(struct sw_defer *defer)
         quiesce_sinks(core);
     else if (quiesce->stage == SW_QUIESCE_SINKS && is_idle(core, true))
         quiesce_release(core);
+    else if (quiesce->stage == SW_QUIESCE_REST && is_idle(core, true))
+        quiesce_finish(core);
 }
 
 static void quiesce_is_late(struct sw_timer *timer)
 {
     struct sw_core *core = container_of(timer, struct sw_core, quiesce.timeout);
 
-    if (core->quiesce.stage == SW_QUIESCE_WRITES) {
+    switch (core->quiesce.stage) {
+    case SW_QUIESCE_WRITES:
         sw_log_warn(&core->log, "writes not answered in time, cut off");
         sw_client_fence(core->client);
         quiesce_sinks(core);
-    } else {
-        sw_log_warn(&core->log, "records not written in time, dropped");
+        break;
+    case SW_QUIESCE_SINKS:
         quiesce_release(core);
+        break;
+    case SW_QUIESCE_LEASE:
+        break;
+    case SW_QUIESCE_REST:
+        sw_log_warn(&core->log, "records not written in time, dropped");
+        quiesce_finish(core);
+        break;
     }
 }
 

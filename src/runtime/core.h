@@ -51,7 +51,7 @@ struct sw_core_options {
 struct sw_quiesce {
     void (*done)(void *arg);
     void *arg;
-    enum { SW_QUIESCE_WRITES, SW_QUIESCE_SINKS, SW_QUIESCE_LEASE } stage;
+    enum { SW_QUIESCE_WRITES, SW_QUIESCE_SINKS, SW_QUIESCE_LEASE, SW_QUIESCE_REST } stage;
     struct sw_timer timeout;
     struct sw_defer look;
 };
@@ -106,8 +106,8 @@ void sw_core_set_username(struct sw_core *core, const char *username);
 /* Reviews may be answered: every kind is listed and our name is known. */
 bool sw_core_is_ready(const struct sw_core *core);
 /* Takes no new work and lets writes under way finish (at most timeout_ms), then what was recorded
- * (at most 2 s), then gives the lease back; then done comes, once. Kinds stay current and reviews
- * are answered all the while. */
+ * (a quarter of a second), gives the lease back, and lets the rest of what was recorded finish (at
+ * most 2 s); then done comes, once. Kinds stay current and reviews are answered all the while. */
 void sw_core_quiesce(struct sw_core *core, uint64_t timeout_ms, void (*done)(void *arg), void *arg);
 /* For the parts of the core: something has finished that sw_core_quiesce may be waiting for. */
 void sw_core_look_at_quiesce(struct sw_core *core);

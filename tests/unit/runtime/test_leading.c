@@ -70,15 +70,21 @@ static void on_answer(struct sw_instance *self, void *arg, const struct sw_answe
     l->outcome = answer->outcome;
 }
 
-static struct leader *begin(const struct sw_core_options *options)
+static struct leader *begin_as(const struct sw_core_options *options, bool also_on_followers)
 {
     struct leader *l = calloc(1, sizeof(*l));
 
+    l->also_on_followers = also_on_followers;
     l->made_up = (struct made_up){.start = start, .arg = l};
     fixture_init(&l->f, options);
     fixture_add(&l->f, &module_one, &l->made_up);
     fixture_open(&l->f);
     return l;
+}
+
+static struct leader *begin(const struct sw_core_options *options)
+{
+    return begin_as(options, false);
 }
 
 static void end(struct leader *l)
@@ -190,10 +196,10 @@ TEST(does_not_believe_a_list_that_was_sent_before_the_lease_was_won)
     end(l);
 }
 
-static struct leader *begin_leading(void)
+static struct leader *begin_leading_as(bool also_on_followers)
 {
     struct sw_core_options options = {.username = "me", .lease = &lease};
-    struct leader *l = begin(&options);
+    struct leader *l = begin_as(&options, also_on_followers);
 
     serve_deployments(&l->f, "10", "");
     win_lease(l);
@@ -201,6 +207,11 @@ static struct leader *begin_leading(void)
     assert_string_equal(l->told, "+");
     l->runs = 0;
     return l;
+}
+
+static struct leader *begin_leading(void)
+{
+    return begin_leading_as(false);
 }
 
 /* Renewals are not answered: the lease runs out. */
@@ -285,6 +296,53 @@ TEST(waits_for_a_run_under_way)
     end(l);
 }
 
+/* The queue is that of a sink: it works without the lead, too. */
+static struct leader *begin_with_a_record_under_way(void)
+{
+    struct leader *l = begin_leading_as(true);
+
+    l->result = SW_LATER;
+    sw_queue_add(l->queue, "record");
+    fixture_turn(&l->f);
+    assert_int_equal(l->runs, 1);
+    sw_core_quiesce(l->f.core, 20000, on_quiet, l);
+    fixture_turn(&l->f);
+    return l;
+}
+
+TEST(waits_a_moment_for_a_record_before_it_gives_the_lease_back)
+{
+    struct leader *l = begin_with_a_record_under_way();
+
+    sw_loop_virtual_advance(l->f.loop, 249);
+    assert_null(fake_find(l->f.transport, LEASE_PATH));
+    sw_run_finish(l->run, SW_DONE);
+    fixture_turn(&l->f);
+    answer_release(l);
+    assert_int_equal(l->quiet, 1);
+    end(l);
+}
+
+TEST(a_record_that_takes_long_holds_up_the_end_but_not_the_lease)
+{
+    for (int is_lost = 0; is_lost < 2; is_lost++) {
+        struct leader *l = begin_with_a_record_under_way();
+
+        sw_loop_virtual_advance(l->f.loop, 250);
+        answer_release(l);
+        assert_int_equal(l->quiet, 0);
+        sw_loop_virtual_advance(l->f.loop, 1749);
+        assert_int_equal(l->quiet, 0);
+        if (is_lost)
+            sw_loop_virtual_advance(l->f.loop, 1);
+        else
+            sw_run_finish(l->run, SW_DONE);
+        fixture_turn(&l->f);
+        assert_int_equal(l->quiet, 1);
+        end(l);
+    }
+}
+
 TEST(cuts_off_what_is_not_answered_in_time)
 {
     struct leader *l = begin_leading();
@@ -339,6 +397,8 @@ int main(void)
         CASE("leading", stops_writing_when_the_lease_runs_out),
         CASE("stopping", finishes_writes_before_it_gives_the_lease_back),
         CASE("stopping", waits_for_a_run_under_way),
+        CASE("stopping", waits_a_moment_for_a_record_before_it_gives_the_lease_back),
+        CASE("stopping", a_record_that_takes_long_holds_up_the_end_but_not_the_lease),
         CASE("stopping", cuts_off_what_is_not_answered_in_time),
         CASE("stopping", is_quiet_at_once_with_nothing_to_do),
         CASE("stopping", may_be_freed_while_it_waits),

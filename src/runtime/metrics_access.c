@@ -45,7 +45,7 @@ enum {
     STRANGERS_PER_S = 10,
     STRANGERS_AT_ONCE = 20,
     TOKEN_MAX_BYTES = 16 * 1024, /* those of ServiceAccounts have 1 KB, of large directories 8 KB */
-    WHY_BYTES = 256,
+    WHY_BYTES = 512,             /* the longest name of a ServiceAccount has 339 */
 };
 
 enum state {
@@ -325,7 +325,8 @@ static void ask_right(struct caller *caller, struct sw_arena *arena, const struc
 
     caller->state = RIGHT;
     snprintf(caller->why, sizeof(caller->why),
-             "%s may not get /metrics: bind it to the ClusterRole slipway-metrics-reader",
+             "%s may not get /metrics: bind it to a ClusterRole that may, such as "
+             "slipway-metrics-reader",
              sw_json_get_string(user, "username"));
     post(caller, SW_SUBJECT_ACCESS_REVIEWS, body, len, on_right);
 }

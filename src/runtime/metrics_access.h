@@ -32,7 +32,7 @@ struct sw_loop;
 struct sw_metrics_access;
 
 enum {
-    SW_ACCESS_KNOWN_MAX = 256,    /* tokens, at some 500 bytes */
+    SW_ACCESS_KNOWN_MAX = 256,    /* tokens, at some 700 bytes */
     SW_ACCESS_ASKED_MAX = 4,      /* strangers */
     SW_ACCESS_STRANGERS_MAX = 32, /* requests of strangers that wait: half the connections, and what
                                      2 s suffice for */

@@ -108,7 +108,7 @@ def test_a_token_alone_is_not_enough(metrics):
     metrics.account("stranger")
     slipway = metrics.slipway()
     status, text, _ = scrape(slipway, metrics.token("stranger"))
-    assert status == 403 and text == ("system:serviceaccount:%s:stranger may not get /metrics: bind it to the ClusterRole %s\n"
+    assert status == 403 and text == ("system:serviceaccount:%s:stranger may not get /metrics: bind it to a ClusterRole that may, such as %s\n"
                                       % (metrics.scene.namespace, READER))
     metrics.let_read("stranger")
     metrics.until_let_in(slipway, "stranger")

@@ -173,8 +173,9 @@ TEST(lets_in_who_may_and_nobody_else)
     expect(&g, "Bearer mia", 200, 2);
     expect(&g, "bearer  max", 403, 2);
     expect(&g, "Bearer bad.token", 401, 1);
-    assert_true(fake_log_has(&g.log, "max may not get /metrics: bind it to the ClusterRole "
-                                     "slipway-metrics-reader"));
+    assert_true(fake_log_has(&g.log,
+                             "max may not get /metrics: bind it to a ClusterRole that may, such as "
+                             "slipway-metrics-reader"));
     assert_false(fake_log_has(&g.log, "bad.token"));
     end(&g);
 }

@@ -307,7 +307,8 @@ static int check_command(const struct sw_arguments *arguments, struct sw_error *
     bool is_release_all = arguments->command == SW_COMMAND_RELEASE_ALL;
 
     for (size_t i = 0; i < SW_FLAG_COUNT; i++)
-        if (!is_release_all && sw_arguments_has(arguments, i) && is_for_release_all_only(i))
+        if (!is_release_all && sw_arguments_has(arguments, (enum sw_flag)i) &&
+            is_for_release_all_only(i))
             return sw_error_set(error, -EINVAL, "--%s goes with slipway release-all only",
                                 flags[i].name);
     for (size_t i = 0; i < SW_FLAG_COUNT; i++)

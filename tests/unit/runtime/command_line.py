@@ -108,6 +108,8 @@ def what_nobody_can_read_is_a_failure(case):
 def a_mistake_ends_with_status_2(case):
     assert "did you mean --list-modules?" in case.run("--list-module", status=2).stderr
     assert "there is no command" in case.run("go", status=2).stderr
+    for wrong in "soon", "0s", "-1m":
+        assert '--time-limit: expected a time such as 4m or 90s, got "%s"' % wrong in case.run("release-all", "--time-limit=" + wrong, status=2).stderr
     case.run("--config", str(case.folder / "absent.yaml"), status=2)
     case.write("slipway.yaml", "log:\n  level: loud\n")
     assert "slipway.yaml:2: log.level: expected one of" in case.run(*case.config(), status=2).stderr

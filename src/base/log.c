@@ -18,9 +18,20 @@
 
 enum {
     LINE_SIZE = 8192,
-    /* Kept free for what ends a line: "dropped" with 20 digits, "cut", brace, newline, NUL. */
-    TAIL_SIZE = 64,
+    /* Kept free for what ends a line: "dropped" with 20 digits, "repeated" with 10, "cut", brace,
+     * newline, NUL. */
+    TAIL_SIZE = 96,
     MESSAGE_COLUMN = 48, /* where the fields of a console line begin, if the message is no longer */
+};
+
+/* The very same line, so often in so long, says nothing new. 128 of them are told apart; where two
+ * share a place the one forgets the other, and both are written. */
+enum { REPEATS = 128, REPEATED_MOST = 10, REPEATED_MS = 10000 };
+
+struct repeat {
+    uint64_t hash;
+    uint64_t since_ms;
+    uint32_t count;
 };
 
 struct sw_log_sink {
@@ -33,6 +44,7 @@ struct sw_log_sink {
     uint64_t dropped;
     sw_log_line_fn fn;
     void *arg;
+    struct repeat repeats[REPEATS];
 };
 
 struct line {
@@ -259,7 +271,7 @@ static void put_console_head(struct line *line, const struct sw_log *log, enum s
 }
 
 /* What ends a line has room kept for it. */
-static void put_tail(struct line *line)
+static void put_tail(struct line *line, uint32_t repeated)
 {
     bool is_cut = line->is_cut;
     line->limit = LINE_SIZE - 1;
@@ -267,11 +279,80 @@ static void put_tail(struct line *line)
     if (is_cut) {
         put_field(line, &SW_BOOL("cut", true));
     }
+    if (repeated) {
+        put_field(line, &SW_INT("repeated", repeated));
+    }
     if (line->sink->dropped) {
         put_field(line, &SW_INT("dropped", line->sink->dropped));
     }
     put_text(line, line->sink->format == SW_LOG_JSON ? "}\n" : "\n");
     line->bytes[line->len] = '\0';
+}
+
+/* ---- repetition ---- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+    for (const unsigned char *at = bytes, *end = at + len; at < end; at++) {
+        hash = (hash ^ *at) * UINT64_C(1099511628211); /* FNV-1a */
+    }
+    return hash;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    return text ? mix(hash, text, strlen(text) + 1) : mix(hash, "\1", 1);
+}
+
+static uint64_t mix_field(uint64_t hash, const struct sw_field *field)
+{
+    hash = mix_text(hash, field->key);
+    switch (field->type) {
+    case SW_FIELD_STRING:
+        return mix_text(hash, field->value.string);
+    case SW_FIELD_BOOL:
+        return mix(hash, field->value.boolean ? "t" : "f", 1);
+    case SW_FIELD_INT:
+    case SW_FIELD_SECONDS:
+    case SW_FIELD_ERROR:
+        return mix(hash, &field->value.integer, sizeof(field->value.integer));
+    case SW_FIELD_END:
+        break;
+    }
+    return hash;
+}
+
+/* Of all that is in the line but the time. */
+static uint64_t hash_of(const struct sw_log *log, enum sw_level level, const char *message,
+                        const struct sw_field *fields)
+{
+    uint64_t hash = mix_text(UINT64_C(14695981039346656037), message);
+    hash = mix_text(mix(hash, &level, sizeof(level)), log->name);
+    for (size_t i = 0; i < SW_ARRAY_SIZE(log->fields) && log->fields[i].type != SW_FIELD_END; i++) {
+        hash = mix_field(hash, &log->fields[i]);
+    }
+    for (; fields && fields->type != SW_FIELD_END; fields++) {
+        hash = mix_field(hash, fields);
+    }
+    return hash;
+}
+
+/* Whether the line is to be left out; if not, how many like it were. */
+static bool is_repeated(struct sw_log_sink *sink, uint64_t hash, uint32_t *ret_left_out)
+{
+    struct repeat *repeat = &sink->repeats[hash % REPEATS];
+    uint64_t now_ms = sw_now_ms(sink->loop);
+    bool is_same = repeat->hash == hash && repeat->count > 0;
+    *ret_left_out = 0;
+    if (is_same && now_ms - repeat->since_ms < REPEATED_MS) {
+        repeat->count += repeat->count < UINT32_MAX;
+        return repeat->count > REPEATED_MOST;
+    }
+    if (is_same && repeat->count > REPEATED_MOST) {
+        *ret_left_out = repeat->count - REPEATED_MOST;
+    }
+    *repeat = (struct repeat){.hash = hash, .since_ms = now_ms, .count = 1};
+    return false;
 }
 
 /* ---- the sink ---- */
@@ -354,20 +435,26 @@ void sw_log_write(const struct sw_log *log, enum sw_level level, const char *mes
         return;
     }
     struct sw_log_sink *sink = log->sink;
+    uint32_t repeated = 0;
+    /* Whoever wants everything gets it. */
+    if (sink->level > SW_LEVEL_DEBUG &&
+        is_repeated(sink, hash_of(log, level, message, fields), &repeated)) {
+        return;
+    }
     struct line line;
     line.sink = sink;
     line.len = 0;
     line.limit = LINE_SIZE - TAIL_SIZE;
     line.is_cut = false;
     bool has_fields = log->fields[0].type != SW_FIELD_END ||
-                      (fields && fields[0].type != SW_FIELD_END) || sink->dropped;
+                      (fields && fields[0].type != SW_FIELD_END) || sink->dropped || repeated;
     if (sink->format == SW_LOG_JSON) {
         put_json_head(&line, log, level, message);
     } else {
         put_console_head(&line, log, level, message, has_fields);
     }
     put_fields(&line, log, fields);
-    put_tail(&line);
+    put_tail(&line, repeated);
     emit(sink, line.bytes, line.len);
 }
 

@@ -8,6 +8,9 @@
  * "logger"), and up to four fields that stand in every line. It is copied to be made more precise;
  * zeroed memory logs nothing.
  *
+ * Of lines that are the same in everything but their time, ten within ten seconds are written; the
+ * next one after that says how many were left out ("repeated"). At level debug all are.
+ *
  * Text that is not UTF-8 appears with U+FFFD in the place of what is wrong. Times are UTC.
  */
 #ifndef SW_BASE_LOG_H

@@ -67,6 +67,46 @@ TEST(writes_json)
     scene_done(&s);
 }
 
+TEST(leaves_out_what_repeats_and_says_how_often)
+{
+    struct scene s;
+    scene_init(&s, SW_LOG_JSON);
+    for (int i = 0; i < 25; i++) {
+        sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    }
+    assert_int_equal(s.lines, 10);
+    sw_log_warn(&s.log, "asked again", SW_INT("code", 2));
+    sw_log_error(&s.log, "asked again", SW_INT("code", 1));
+    s.log.fields[0] = SW_STR("namespace", "web");
+    sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    s.log.fields[0] = SW_FIELD_LAST;
+    assert_int_equal(s.lines, 13); /* each is another line */
+    assert_null(strstr(s.line, "repeated"));
+    sw_loop_virtual_advance(s.loop, 9999);
+    sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    assert_int_equal(s.lines, 13);
+    sw_loop_virtual_advance(s.loop, 1);
+    sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    assert_int_equal(s.lines, 14);
+    assert_non_null(strstr(s.line, "\"code\":1,\"repeated\":16}"));
+    sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    assert_int_equal(s.lines, 15);
+    assert_null(strstr(s.line, "repeated"));
+    scene_done(&s);
+}
+
+TEST(leaves_nothing_out_where_everything_is_wanted)
+{
+    struct scene s;
+    scene_init(&s, SW_LOG_JSON);
+    sw_log_sink_set_level(s.sink, SW_LEVEL_DEBUG);
+    for (int i = 0; i < 25; i++) {
+        sw_log_warn(&s.log, "asked again", SW_INT("code", 1));
+    }
+    assert_int_equal(s.lines, 25);
+    scene_done(&s);
+}
+
 TEST(writes_for_people)
 {
     struct scene s;
@@ -189,7 +229,7 @@ static int fill_a_pipe(const char *text)
     scene_init(&s, SW_LOG_JSON);
     int pipe_fds[2];
     assert_int_equal(pipe2(pipe_fds, O_NONBLOCK), 0);
-    struct sw_log_sink *sink = sw_log_sink_new(s.loop, pipe_fds[1], SW_LOG_JSON, SW_LEVEL_INFO);
+    struct sw_log_sink *sink = sw_log_sink_new(s.loop, pipe_fds[1], SW_LOG_JSON, SW_LEVEL_DEBUG);
     struct sw_log log = {.sink = sink};
     for (int i = 0; i < LINES; i++) {
         sw_log_info(&log, text);
@@ -266,6 +306,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE("log", writes_json),
+        CASE("log", leaves_out_what_repeats_and_says_how_often),
+        CASE("log", leaves_nothing_out_where_everything_is_wanted),
         CASE("log", writes_for_people),
         CASE("log", escapes_every_byte),
         CASE("log", cuts_long_lines_and_says_so),

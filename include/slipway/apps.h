@@ -38,4 +38,11 @@ static inline const struct sw_deployment *sw_as_deployment(const struct sw_objec
     return (const struct sw_deployment *)(const void *)object;
 }
 
+/* The identifier of the rollout to the template that it has now: of namespace, name and template
+ * alone, so that every replica, before and after a restart, and also an admission review of one
+ * that has no uid yet, come to the same. A Deployment that goes back to a template gets back the
+ * identifier. */
+#define SW_ROLLOUT_SIZE 17
+SW_API void sw_rollout_text(const struct sw_deployment *deployment, char text[SW_ROLLOUT_SIZE]);
+
 #endif

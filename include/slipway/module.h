@@ -16,6 +16,7 @@
  * ABI: what changed with each number.
  *   1  first
  *   2  sw_answer.resource_version
+ *   3  sw_say_about, sw_run_id, sw_rollout_text; series that come and go, sw_on_collect
  */
 #ifndef SLIPWAY_MODULE_H
 #define SLIPWAY_MODULE_H
@@ -27,7 +28,7 @@
 #include <slipway/arena.h>
 #include <slipway/attr.h>
 
-#define SW_ABI 2
+#define SW_ABI 3
 
 struct cyaml_schema_value; /* libcyaml's schema is data and may cross this border */
 struct sw_instance;        /* a running module */

@@ -41,6 +41,8 @@ SW_API void sw_queue_remove(struct sw_queue *queue, const char *key);
 
 SW_API SW_NONNULL const char *sw_run_key(const struct sw_run *run);
 SW_API SW_NONNULL struct sw_arena *sw_run_arena(const struct sw_run *run);
+/* "reconcileID" of the lines said while its function is called: 16 hexadecimal digits. */
+SW_API SW_NONNULL const char *sw_run_id(const struct sw_run *run);
 /* With SW_DONE or SW_RETRY, for a run that returned SW_LATER. */
 SW_API void sw_run_finish(struct sw_run *run, enum sw_result result);
 

@@ -23,10 +23,13 @@ static struct coord_remark *warnings(struct sw_arena *arena, const struct coord_
     struct coord_remark *remarks = NULL;
     const char *text = answer->message[0] ? answer->message : sw_outcome_text(answer->outcome);
 
-    for (uint32_t i = 0; i < action->group_count && action->failure; i++)
-        coord_remark_add(&remarks, coord_remark(arena, true, action->groups[i], SW_WARNING,
-                                                action->failure, "%s: %.*s", action->name,
-                                                (int)coord_cut(text, ERROR_MAX), text));
+    for (uint32_t i = 0; i < action->group_count && action->failure; i++) {
+        struct coord_remark *remark =
+            coord_remark(arena, true, action->groups[i], SW_WARNING, action->failure, "%s: %.*s",
+                         action->name, (int)coord_cut(text, ERROR_MAX), text);
+        memcpy(remark->rollout, action->rollout, sizeof remark->rollout);
+        coord_remark_add(&remarks, remark);
+    }
     return remarks;
 }
 

@@ -99,9 +99,11 @@ static void paused_remarks(struct work *work, const struct member *member,
     for (uint32_t g = 0; g < work->group_count; g++) {
         const struct place *place = coord_place(&work->groups[g], member);
         if (place && place->leaves)
-            coord_remark_add(&action->remarks,
-                             coord_remark(work->arena, true, work->groups[g].name, SW_NORMAL,
-                                          "DeploymentPaused", "paused %s", member->m->full));
+            coord_remark_add(
+                &action->remarks,
+                coord_about(member,
+                            coord_remark(work->arena, true, work->groups[g].name, SW_NORMAL,
+                                         "DeploymentPaused", "paused %s", member->m->full)));
     }
 }
 
@@ -191,20 +193,25 @@ static void release_remarks(struct work *work, const struct member *member,
         return;
     for (uint32_t i = 0; i < member->group_count; i++) {
         const char *group = member->groups[i]->name;
-        coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, true, group, SW_NORMAL, "DeploymentActivated",
-                                      "it is the turn of %s", name));
+        coord_remark_add(
+            &action->remarks,
+            coord_about(member, coord_remark(work->arena, true, group, SW_NORMAL,
+                                             "DeploymentActivated", "it is the turn of %s", name)));
         if (member->d->is_paused)
-            coord_remark_add(&action->remarks,
-                             coord_remark(work->arena, true, group, SW_NORMAL, "DeploymentUnpaused",
-                                          "resumed %s", name));
-        coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, true, group, SW_NORMAL,
-                                      "ActiveDeploymentChanged", "active is %s", name));
+            coord_remark_add(
+                &action->remarks,
+                coord_about(member, coord_remark(work->arena, true, group, SW_NORMAL,
+                                                 "DeploymentUnpaused", "resumed %s", name)));
+        coord_remark_add(
+            &action->remarks,
+            coord_about(member, coord_remark(work->arena, true, group, SW_NORMAL,
+                                             "ActiveDeploymentChanged", "active is %s", name)));
     }
-    coord_remark_add(&action->remarks,
-                     coord_remark(work->arena, false, member->name, SW_NORMAL, "RolloutReleased",
-                                  "its turn in coordination %s", member->marks));
+    coord_remark_add(
+        &action->remarks,
+        coord_about(member,
+                    coord_remark(work->arena, false, member->name, SW_NORMAL, "RolloutReleased",
+                                 "its turn in coordination %s", member->marks)));
 }
 
 static void release(struct work *work, struct member *member)
@@ -218,6 +225,13 @@ static void release(struct work *work, struct member *member)
         action->failure = "UnpauseFailed";
     if (member->m->pending_since_us)
         action->waited_us = work->snapshot->wall_us - member->m->pending_since_us;
+    for (uint32_t i = 0; i < member->group_count; i++) {
+        uint64_t since_ms = member->groups[i]->m->handing_since_ms;
+        if (since_ms == NEVER)
+            continue;
+        action->is_handover = true;
+        action->handing_ms = SW_MAX(action->handing_ms, work->snapshot->now_ms - since_ms);
+    }
     release_remarks(work, member, action);
     /* Whatever comes of it: never (c) again on the strength of the same (b). */
     coord_memory_set(&member->m->known_version, NULL);
@@ -275,6 +289,24 @@ static void record(struct work *work, struct group *group)
         coord_write_status(work, group, true);
 }
 
+/* A hand-over begins when somebody is to leave, and ends when nobody is and all that have a place
+ * are released. */
+static void time_hand_over(const struct work *work, struct group *group)
+{
+    struct group_memory *m = group->m;
+    bool leaves = false, waits = group->chosen > 0;
+
+    for (uint32_t i = 0; i < group->place_count; i++) {
+        const struct place *place = &group->places[i];
+        leaves |= place->leaves;
+        waits |= place->member && place->member->is_active && !place->member->is_confirmed;
+    }
+    if (!leaves && !waits)
+        m->handing_since_ms = NEVER;
+    else if (leaves && m->handing_since_ms == NEVER)
+        m->handing_since_ms = work->snapshot->now_ms;
+}
+
 void coord_chain(struct work *work)
 {
     for (uint32_t i = 0; i < work->member_count; i++) {
@@ -286,7 +318,9 @@ void coord_chain(struct work *work)
         if (member->is_chosen)
             know(work, member);
     }
-    for (uint32_t g = 0; g < work->group_count; g++)
+    for (uint32_t g = 0; g < work->group_count; g++) {
         if (!work->groups[g].is_adopting)
             record(work, &work->groups[g]);
+        time_hand_over(work, &work->groups[g]);
+    }
 }

@@ -64,6 +64,7 @@ struct coord_action *coord_action_keep(const struct coord_action *action, struct
     kept->failure = keep_text(action->failure, arena);
     kept->groups = keep_texts(action->groups, action->group_count, arena);
     kept->begun = keep_texts(action->begun, action->begun_count, arena);
+    kept->begun_rollouts = keep_texts(action->begun_rollouts, action->begun_count, arena);
     kept->next = NULL;
     return kept;
 }

@@ -93,6 +93,7 @@ static struct group_memory *group_new(const struct coordination *c)
     group->uid = sw_strdup(c->meta.uid);
     group->generation = c->meta.generation;
     group->blocked_since_ms = NEVER;
+    group->handing_since_ms = NEVER;
     return group;
 }
 

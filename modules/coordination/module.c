@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The module `coordination`: of a labelled group of Deployments one rolls at a time. Its
- * configuration has one key, what a Deployment with nothing to roll looks like where its
- * coordination does not say:
+ * configuration says what a Deployment with nothing to roll looks like where its coordination does
+ * not say, and how many coordinations have metrics of their own:
  *
  *     atRest: Paused     # or Running
+ *     seriesLimit: 500
  */
 #include <cyaml/cyaml.h>
 
+#include <slipway/config.h>
+
 #include "shell.h"
+
+#define SERIES_LIMIT 500
 
 static const cyaml_strval_t at_rest[] = {
     {"Paused", COORD_PAUSED},
@@ -18,6 +23,8 @@ static const cyaml_strval_t at_rest[] = {
 static const cyaml_schema_field_t config_fields[] = {
     CYAML_FIELD_ENUM("atRest", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct coord_config,
                      at_rest, at_rest, CYAML_ARRAY_LEN(at_rest)),
+    SW_CONFIG_INT("seriesLimit", CYAML_FLAG_OPTIONAL, struct coord_config, series_limit, 0,
+                  COORD_SERIES_MAX, SERIES_LIMIT),
     CYAML_FIELD_END,
 };
 
@@ -31,6 +38,7 @@ static void take_over(struct sw_instance *self, const void *config)
     const struct coord_config *values = config;
 
     state->rests_running = values && values->at_rest == COORD_RUNNING;
+    state->series_limit = values ? values->series_limit : SERIES_LIMIT;
 }
 
 static int start(struct sw_instance *self, const void *config)
@@ -41,7 +49,10 @@ static int start(struct sw_instance *self, const void *config)
 
 static int reconfigure(struct sw_instance *self, const void *config)
 {
+    struct coord_state *state = sw_state(self);
+
     take_over(self, config);
+    coord_meter_set_most(&state->meter, state->series_limit);
     coord_shell_look_at_all(self);
     return 0;
 }

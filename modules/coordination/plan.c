@@ -57,6 +57,13 @@ struct coord_remark *coord_remark(struct sw_arena *arena, bool is_of_coordinatio
     return remark;
 }
 
+struct coord_remark *coord_about(const struct member *member, struct coord_remark *remark)
+{
+    if (member->d)
+        sw_rollout_text(member->d, remark->rollout);
+    return remark;
+}
+
 void coord_remark_add(struct coord_remark **list, struct coord_remark *remark)
 {
     while (*list)
@@ -190,6 +197,7 @@ struct coord_action *coord_hold(struct work *work, struct member *member, enum s
     action->group_count = member->group_count;
     action->was_complete = member->is_complete;
     action->had_right = member->has_right;
+    sw_rollout_text(member->d, action->rollout);
     member->m->requests.writing = action->number;
     return action;
 }
@@ -197,12 +205,19 @@ struct coord_action *coord_hold(struct work *work, struct member *member, enum s
 static void note_begun(struct work *work, struct group *group, struct coord_action *action)
 {
     const char **begun = SW_ARENA_ARRAY(work->arena, group->chosen + 1, const char *);
+    const char **rollouts = SW_ARENA_ARRAY(work->arena, group->chosen + 1, const char *);
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < group->member_count && group->chosen > 0; i++)
-        if (group->members[i]->is_chosen)
-            begun[count++] = sw_arena_strdup(work->arena, group->members[i]->name);
+    for (uint32_t i = 0; i < group->member_count && group->chosen > 0; i++) {
+        char rollout[SW_ROLLOUT_SIZE];
+        if (!group->members[i]->is_chosen)
+            continue;
+        sw_rollout_text(group->members[i]->d, rollout);
+        rollouts[count] = sw_arena_strdup(work->arena, rollout);
+        begun[count++] = sw_arena_strdup(work->arena, group->members[i]->name);
+    }
     action->begun = begun;
+    action->begun_rollouts = rollouts;
     action->begun_count = count;
 }
 
@@ -215,13 +230,15 @@ static void note_cleared(struct work *work, struct group *group, struct coord_ac
             continue;
         const char *full = member ? member->m->full : place->name;
         bool is_finished = member && member->is_finished;
+        struct coord_remark *cleared =
+            coord_remark(work->arena, true, group->name, SW_NORMAL, "ActiveDeploymentCleared",
+                         "%s is no longer active", full);
         if (is_finished)
-            coord_remark_add(&action->remarks,
-                             coord_remark(work->arena, true, group->name, SW_NORMAL,
-                                          "ActiveDeploymentReady", "%s is complete", full));
-        coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, true, group->name, SW_NORMAL,
-                                      "ActiveDeploymentCleared", "%s is no longer active", full));
+            coord_remark_add(
+                &action->remarks,
+                coord_about(member, coord_remark(work->arena, true, group->name, SW_NORMAL,
+                                                 "ActiveDeploymentReady", "%s is complete", full)));
+        coord_remark_add(&action->remarks, member ? coord_about(member, cleared) : cleared);
     }
 }
 

@@ -96,6 +96,7 @@ struct coord_remark {
     enum sw_record_type type;
     const char *reason;
     const char *message;
+    char rollout[SW_ROLLOUT_SIZE]; /* that it is about; "": none */
     struct coord_remark *next;
 };
 
@@ -103,7 +104,8 @@ struct coord_action {
     enum coord_action_type type;
     uint64_t number; /* unique in the memory's life */
     const char *name;
-    const char *resource_version; /* the precondition */
+    const char *resource_version;  /* the precondition */
+    char rollout[SW_ROLLOUT_SIZE]; /* of the Deployment that it goes to; COORD_STATUS: "" */
     /* COORD_HOLD */
     enum sw_hold_verb verb;
     const char *owners;
@@ -119,11 +121,14 @@ struct coord_action {
     const char *const *groups;    /* coordinations on which the Warning is said */
     uint32_t group_count;
     const char *const *begun; /* COORD_STATUS: those whose rollout begins with this record */
+    const char *const *begun_rollouts;
     uint32_t begun_count;
     int64_t wall_us;
     bool was_complete; /* COORD_HOLD: as decided on */
     bool had_right;
-    int64_t waited_us; /* of a release: since it began to wait; 0: unknown */
+    int64_t waited_us;   /* of a release: since it began to wait; 0: unknown */
+    bool is_handover;    /* of a release: another one's turn has just ended */
+    uint64_t handing_ms; /* so long ago */
     struct coord_action *next;
 };
 

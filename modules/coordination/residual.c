@@ -184,8 +184,9 @@ static void send(struct work *work, struct member *member, enum sw_hold_verb ver
         action->fence = fence_text(work, member);
     if (verb == SW_HOLD_RELEASE || (verb == SW_HOLD_FREE && member->d->is_paused))
         coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, false, member->name, SW_NORMAL,
-                                      "RolloutReleased", "no coordination holds it any more"));
+                         coord_about(member, coord_remark(work->arena, false, member->name,
+                                                          SW_NORMAL, "RolloutReleased",
+                                                          "no coordination holds it any more")));
 }
 
 /* Nothing to roll, or what rolls has failed: it is nobody's any more. */

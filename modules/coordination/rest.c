@@ -80,9 +80,10 @@ static void pause_member(struct work *work, struct member *member)
     if (!action || member->d->is_paused || member->m->is_first)
         return;
     for (uint32_t i = 0; i < member->group_count; i++)
-        coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, true, member->groups[i]->name, SW_NORMAL,
-                                      "DeploymentPaused", "paused %s", member->m->full));
+        coord_remark_add(
+            &action->remarks,
+            coord_about(member, coord_remark(work->arena, true, member->groups[i]->name, SW_NORMAL,
+                                             "DeploymentPaused", "paused %s", member->m->full)));
 }
 
 static void free_member(struct work *work, struct member *member)
@@ -92,10 +93,11 @@ static void free_member(struct work *work, struct member *member)
     if (!action)
         return;
     for (uint32_t i = 0; i < member->group_count; i++)
-        coord_remark_add(&action->remarks,
-                         coord_remark(work->arena, true, member->groups[i]->name, SW_NORMAL,
-                                      "DeploymentUnpaused", "%s has nothing to roll and runs",
-                                      member->m->full));
+        coord_remark_add(
+            &action->remarks,
+            coord_about(member, coord_remark(work->arena, true, member->groups[i]->name, SW_NORMAL,
+                                             "DeploymentUnpaused",
+                                             "%s has nothing to roll and runs", member->m->full)));
 }
 
 static void rest(struct work *work, struct member *member, enum wish wish)

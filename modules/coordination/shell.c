@@ -28,11 +28,14 @@ struct coord_call {
     const struct coord_action *action;
     const char *namespace_;
     uint64_t leading;
+    uint64_t sent_ms;
+    char run_id[24]; /* of the run that made it */
 };
 
-static struct coord_call *call_new(struct coord_state *state, const char *namespace_,
-                                   const struct coord_action *action)
+static struct coord_call *call_new(struct sw_instance *self, const char *namespace_,
+                                   const struct coord_action *action, const char *run_id)
 {
+    struct coord_state *state = sw_state(self);
     enum { CALL_BYTES = 768 }; /* what most take, so that the arena needs no second block */
     struct sw_arena *arena = sw_arena_new(CALL_BYTES);
     struct coord_call *call = SW_ARENA_NEW(arena, struct coord_call);
@@ -44,7 +47,9 @@ static struct coord_call *call_new(struct coord_state *state, const char *namesp
         .action = coord_action_keep(action, arena),
         .namespace_ = sw_arena_strdup(arena, namespace_),
         .leading = state->leading,
+        .sent_ms = sw_time_ms(self),
     };
+    strncpy(call->run_id, run_id, sizeof call->run_id - 1);
     if (call->next)
         call->next->link = &call->next;
     state->calls = call;
@@ -59,34 +64,60 @@ static void call_free(struct coord_call *call)
     sw_arena_free(call->arena);
 }
 
-static void say(struct sw_instance *self, const char *namespace_, const struct coord_remark *remark)
+static void say(struct sw_instance *self, const char *namespace_, const struct coord_remark *remark,
+                const char *run_id)
 {
     for (; remark; remark = remark->next) {
         const struct sw_kind *kind = remark->is_of_coordination ? &coord_kind : &sw_kind_deployment;
         const struct sw_object *object = sw_lookup(self, kind, namespace_, remark->name);
+        sw_say_about(self, remark->rollout[0] ? remark->rollout : NULL, run_id);
         if (object)
             sw_record(self, object, remark->type, remark->reason, "%s", remark->message);
     }
+    sw_say_about(self, NULL, run_id);
 }
 
-static void count_answer(struct coord_state *state, const struct coord_action *action,
-                         enum sw_outcome outcome)
+static const char *step_text(const struct coord_action *action)
 {
-    bool is_release = action->type == COORD_HOLD && action->verb == SW_HOLD_RELEASE;
+    if (action->type == COORD_STATUS)
+        return action->is_record ? "turn recorded" : "status written";
+    if (action->type != COORD_HOLD)
+        return "read again";
+    if (action->verb == SW_HOLD_RELEASE)
+        return "turn given";
+    return action->is_chain ? "turn taken back" : "hold written";
+}
 
-    if (outcome == SW_CONFLICT)
-        sw_count(state->lost, 1);
-    else if (outcome == SW_REFUSED || outcome == SW_UNKNOWN)
-        sw_count(state->failed, 1);
-    if (outcome != SW_OK)
-        return;
-    if (action->type == COORD_STATUS && action->is_record)
-        sw_count(state->records, 1);
-    if (is_release) {
-        sw_count(state->releases, 1);
-        if (action->waited_us > 0)
-            sw_observe(state->waited, (double)action->waited_us / 1e6);
-    }
+/* Steps of a hand-over are worth a line each; the rest is for whoever looks closely. */
+static void log_step(struct sw_instance *self, const struct coord_call *call, const char *name,
+                     const char *rollout, const struct sw_answer *answer)
+{
+    const struct coord_action *action = call->action;
+    bool is_step = action->is_chain && answer->outcome == SW_OK;
+    const struct sw_field fields[] = {
+        SW_STR("namespace", call->namespace_),
+        SW_STR("name", name),
+        SW_STR("coordination", action->group_count > 0 ? action->groups[0] : NULL),
+        SW_STR("outcome", sw_outcome_text(answer->outcome)),
+        SW_MS("took", sw_time_ms(self) - call->sent_ms),
+        SW_FIELD_LAST,
+    };
+
+    sw_say_about(self, rollout[0] ? rollout : NULL, call->run_id);
+    sw_say(self, is_step ? SW_LEVEL_INFO : SW_LEVEL_DEBUG, step_text(action), fields);
+    sw_say_about(self, NULL, call->run_id);
+}
+
+/* A record is about each one whose turn it begins. */
+static void log_answer(struct sw_instance *self, const struct coord_call *call,
+                       const struct sw_answer *answer)
+{
+    const struct coord_action *action = call->action;
+
+    for (uint32_t i = 0; i < action->begun_count; i++)
+        log_step(self, call, action->begun[i], action->begun_rollouts[i], answer);
+    if (action->begun_count == 0)
+        log_step(self, call, action->name, action->rollout, answer);
 }
 
 static void report(struct sw_instance *self, struct coord_call *call,
@@ -101,14 +132,16 @@ static void report(struct sw_instance *self, struct coord_call *call,
         .resource_version = answer->resource_version,
     };
 
-    count_answer(state, call->action, answer->outcome);
+    log_answer(self, call, answer);
+    coord_meter_answer(&state->meter, space, call->action, answer->outcome,
+                       sw_time_ms(self) - call->sent_ms);
     if (call->leading != state->leading || !space || !space->memory)
         return;
     const struct coord_remark *remarks =
         coord_answered(space->memory, call->action, &what, call->arena);
     /* The next step of a chain comes before what is told of this one. */
     sw_queue_add(state->queue, call->namespace_);
-    say(self, call->namespace_, remarks);
+    say(self, call->namespace_, remarks, call->run_id);
 }
 
 static void answered(struct sw_instance *self, void *arg, const struct sw_answer *answer)
@@ -116,6 +149,7 @@ static void answered(struct sw_instance *self, void *arg, const struct sw_answer
     struct coord_call *call = arg;
 
     report(self, call, answer);
+    sw_say_about(self, NULL, NULL);
     call_free(call);
 }
 
@@ -176,12 +210,13 @@ static int send(struct sw_instance *self, const struct coord_action *action,
 }
 
 static void carry_out(struct sw_instance *self, const char *namespace_,
-                      const struct coord_action *action, struct sw_arena *arena)
+                      const struct coord_action *action, const char *run_id, struct sw_arena *arena)
 {
-    struct coord_call *call = call_new(sw_state(self), namespace_, action);
+    struct coord_call *call = call_new(self, namespace_, action, run_id);
     int code = send(self, action, call, arena);
     if (code == 0)
         return;
+    sw_say_about(self, action->rollout[0] ? action->rollout : NULL, run_id);
     sw_error(self, "request not made", SW_STR("namespace", namespace_),
              SW_STR("name", action->name), SW_ERR(code));
     const struct sw_answer refused = {
@@ -191,6 +226,7 @@ static void carry_out(struct sw_instance *self, const char *namespace_,
     };
     report(self, call, &refused);
     call_free(call);
+    sw_say_about(self, NULL, run_id);
 }
 
 /* ---- the snapshot ---- */
@@ -249,27 +285,7 @@ static const struct coord_seen_group *seen_groups(struct sw_instance *self,
     return seen;
 }
 
-static void add_facts(struct coord_state *state, const struct coord_result *facts, int sign)
-{
-    state->total.selected += sign * (int64_t)facts->selected;
-    state->total.pending += sign * (int64_t)facts->pending;
-    state->total.active += sign * (int64_t)facts->active;
-    state->total.groups += sign * (int64_t)facts->groups;
-}
-
-static void measure(struct coord_state *state, struct space *space,
-                    const struct coord_result *result)
-{
-    add_facts(state, &space->facts, -1);
-    space->facts = *result;
-    add_facts(state, &space->facts, 1);
-    sw_measure(state->selected, (double)state->total.selected);
-    sw_measure(state->pending, (double)state->total.pending);
-    sw_measure(state->active, (double)state->total.active);
-    sw_measure(state->groups, (double)state->total.groups);
-}
-
-static void run_plan(struct sw_instance *self, struct space *space)
+static void run_plan(struct sw_instance *self, struct space *space, const char *run_id)
 {
     struct coord_state *state = sw_state(self);
     struct sw_arena *arena = sw_arena_new(0);
@@ -292,9 +308,9 @@ static void run_plan(struct sw_instance *self, struct space *space)
     snapshot.groups = seen_groups(self, space, arena, &snapshot.group_count);
     coord_plan(space->memory, &snapshot, arena, &result);
     for (const struct coord_action *action = result.actions; action; action = action->next)
-        carry_out(self, space->namespace_, action, arena);
-    measure(state, space, &result);
-    say(self, space->namespace_, result.remarks);
+        carry_out(self, space->namespace_, action, run_id, arena);
+    coord_meter_plan(&state->meter, space, &result);
+    say(self, space->namespace_, result.remarks, run_id);
     if (result.wants_relist)
         sw_relist(self, &coord_kind);
     if (result.look_again_ms != UINT64_MAX)
@@ -310,7 +326,7 @@ static enum sw_result reconcile(struct sw_instance *self, void *arg, struct sw_r
     (void)arg;
     if (!space->memory)
         space->memory = coord_memory_new();
-    run_plan(self, space);
+    run_plan(self, space, sw_run_id(run));
     coord_space_tidy(state->spaces, space);
     return SW_DONE;
 }
@@ -327,10 +343,12 @@ static void on_coordination(struct sw_instance *self, void *arg, const struct sw
     if (delta->now) {
         coord_space_put(space, (const struct coordination *)(const void *)delta->now);
     } else {
+        coord_meter_forget(&state->meter, space, object->name);
         coord_space_remove(space, object->name);
         if (space->memory && !delta->is_from_list)
             coord_saw_deleted(space->memory, object->name);
     }
+    coord_meter_look(&state->meter, space);
     sw_queue_add(state->queue, object->namespace_);
     coord_space_tidy(state->spaces, space);
 }
@@ -352,10 +370,22 @@ static void on_deployment(struct sw_instance *self, void *arg, const struct sw_d
 {
     struct coord_state *state = sw_state(self);
     const struct sw_object *object = delta->now ? delta->now : delta->old;
+    struct space *space = coord_space_get(state->spaces, object->namespace_);
 
     (void)arg;
-    if (coord_space_get(state->spaces, object->namespace_) || bears_traces(object))
+    if (space)
+        coord_meter_see(&state->meter, space, sw_as_deployment(delta->old),
+                        sw_as_deployment(delta->now), delta->is_from_list);
+    if (space || bears_traces(object))
         sw_queue_add(state->queue, object->namespace_);
+}
+
+static void on_deployments_listed(struct sw_instance *self, void *arg)
+{
+    struct coord_state *state = sw_state(self);
+
+    (void)arg;
+    coord_meter_listed(&state->meter);
 }
 
 static void wake_space(void *arg, struct space *space)
@@ -406,8 +436,7 @@ static void forget(void *arg, struct space *space)
 {
     struct coord_state *state = arg;
 
-    add_facts(state, &space->facts, -1);
-    space->facts = (struct coord_result){0};
+    coord_meter_plan(&state->meter, space, NULL);
     space->memory = coord_memory_free(space->memory);
     coord_space_tidy(state->spaces, space);
 }
@@ -441,30 +470,6 @@ static void ask(struct sw_instance *self, const struct sw_question *question,
 
 /* ---- start ---- */
 
-static void make_metrics(struct sw_instance *self, struct coord_state *state)
-{
-    /* From a blink to a night's queue. */
-    static const double waits[] = {1, 5, 15, 60, 300, 900, 3600, 14400, 43200};
-
-    state->groups = sw_gauge(self, "slipway_coordinations", "Coordinations.", NULL, NULL);
-    state->selected = sw_gauge(self, "slipway_coordinated_deployments",
-                               "Deployments that a coordination selects.", NULL, NULL);
-    state->pending = sw_gauge(self, "slipway_waiting_deployments",
-                              "Deployments that wait for their turn.", NULL, NULL);
-    state->active =
-        sw_gauge(self, "slipway_active_deployments", "Deployments whose turn it is.", NULL, NULL);
-    state->releases = sw_counter(self, "slipway_turns_total", "Turns given.", NULL, NULL);
-    state->records = sw_counter(self, "slipway_records_total",
-                                "Records of an active set, each before a release.", NULL, NULL);
-    state->lost = sw_counter(self, "slipway_lost_writes_total",
-                             "Writes whose precondition no longer held.", NULL, NULL);
-    state->failed = sw_counter(self, "slipway_failed_writes_total",
-                               "Writes that were refused or not answered.", NULL, NULL);
-    state->waited = sw_histogram(self, "slipway_wait_seconds",
-                                 "From the moment a Deployment began to wait to its turn.", waits,
-                                 sizeof waits / sizeof waits[0]);
-}
-
 int coord_shell_start(struct sw_instance *self)
 {
     struct coord_state *state = sw_state(self);
@@ -474,12 +479,15 @@ int coord_shell_start(struct sw_instance *self)
         .on_listed = on_coordinations_listed,
         .is_optional = true,
     };
-    struct sw_watch_options deployments = {.on_delta = on_deployment};
+    struct sw_watch_options deployments = {
+        .on_delta = on_deployment,
+        .on_listed = on_deployments_listed,
+    };
     int code;
 
     state->spaces = coord_spaces_new();
     state->queue = sw_queue_new(self, &queue);
-    make_metrics(self, state);
+    coord_meter_start(&state->meter, self, state->spaces, state->series_limit);
     sw_on_leading(self, on_leading);
     if ((code = sw_arbiter_register(self, &sw_kind_deployment, ask)))
         return code;

@@ -8,8 +8,11 @@
 
 #include <slipway/module.h>
 
+#include "meter.h"
+
 struct coord_config {
     int at_rest; /* enum coord_at_rest */
+    uint32_t series_limit;
 };
 
 enum coord_at_rest {
@@ -25,13 +28,9 @@ struct coord_state {
     uint64_t leading; /* number of the leadership: answers of an earlier one are not for us */
     uint64_t lists;
     uint64_t listed_ms;
-    struct sw_metric *selected, *pending, *active, *groups;
-    struct sw_metric *releases, *records, *lost, *failed;
-    struct sw_metric *waited;
+    uint32_t series_limit;
+    struct coord_meter meter;
     struct coord_call *calls; /* requests under way */
-    struct coord_facts {
-        int64_t selected, pending, active, groups;
-    } total;
 };
 
 /* In start: subscribes to everything. */

@@ -39,6 +39,7 @@ static void group_done(struct space_group *group)
     sw_free(group->name);
     sw_free(group->uid);
     sw_free(group->error);
+    sw_free(group->series);
     sw_selector_free(group->selector);
 }
 
@@ -47,6 +48,7 @@ static void space_free(struct space *space)
     for (uint32_t i = 0; i < space->group_count; i++)
         group_done(&space->groups[i]);
     sw_free(space->groups);
+    coord_observer_free(space->observer);
     coord_memory_free(space->memory);
     sw_free(space->namespace_);
     sw_free(space);
@@ -157,6 +159,7 @@ static void parse(struct space_group *group, const struct coordination *c)
     group->selector = sw_selector_free(group->selector);
     group->error = sw_free(group->error);
     group->generation = c->meta.generation;
+    group->max_active = c->max_active > 1 ? (uint32_t)c->max_active : 1;
     if (!c->selector.text) {
         group->error = sw_strdup("is absent, so nothing is selected");
         return;
@@ -190,6 +193,13 @@ void coord_space_put(struct space *space, const struct coordination *c)
         .uid = sw_strdup(c->meta.uid),
     };
     parse(&space->groups[i], c);
+}
+
+struct space_group *coord_space_group(const struct space *space, const char *name)
+{
+    uint32_t i = position_of(space, name);
+
+    return is_at(space, i, name) ? &space->groups[i] : NULL;
 }
 
 void coord_space_remove(struct space *space, const char *name)

@@ -301,21 +301,27 @@ static const char *stopped_text(struct work *work, const struct member *member)
                            (int)coord_cut(hold, ERROR_MAX), hold);
 }
 
+/* The first one, or NULL. */
+static const struct member *failed_of(const struct group *group, const struct coord_status *status)
+{
+    for (uint32_t i = 0; i < group->member_count; i++) {
+        const struct member *member = group->members[i];
+        if (member->is_aside || (member->is_failed && is_in(status, member)))
+            return member;
+    }
+    return NULL;
+}
+
 static struct sw_condition degraded(struct work *work, const struct group *group,
                                     const struct coord_status *status)
 {
     struct sw_condition condition = {.type = "Degraded", .status = "True"};
     const char *error = error_of(work, group);
-    const struct member *failed = NULL, *stopped = NULL;
+    const struct member *failed = failed_of(group, status), *stopped = NULL;
 
-    for (uint32_t i = 0; i < group->member_count; i++) {
-        const struct member *member = group->members[i];
-        bool is_active = is_in(status, member);
-        if (!failed && (member->is_aside || (is_active && member->is_failed)))
-            failed = member;
-        if (!stopped && is_active && coord_is_stopped(member))
-            stopped = member;
-    }
+    for (uint32_t i = 0; i < group->member_count && !stopped; i++)
+        if (is_in(status, group->members[i]) && coord_is_stopped(group->members[i]))
+            stopped = group->members[i];
     if (error && group->is_adopting) {
         condition.reason = "TakeOverFailed";
         condition.message = sw_arena_printf(
@@ -541,12 +547,14 @@ static void remark_entry(struct work *work, const struct group *group,
 {
     const char *name = strchr(entry->name, '/') + 1;
     const char *overlap = strstr(entry->message, "also selected by ");
+    const struct member *member = coord_memory_find(work, name);
 
-    if (entry->position > 0 && entry->pending_since_us &&
+    if (member && entry->position > 0 && entry->pending_since_us &&
         (!before || !before->pending_since_us || before->position < 0))
-        coord_remark_add(list,
-                         coord_remark(work->arena, false, name, SW_NORMAL, "RolloutHeld",
-                                      "waiting for its turn in coordination %s", group->name));
+        coord_remark_add(
+            list, coord_about(member, coord_remark(
+                                          work->arena, false, name, SW_NORMAL, "RolloutHeld",
+                                          "waiting for its turn in coordination %s", group->name)));
     if (overlap && (!before || !strstr(before->message, "also selected by ")))
         coord_remark_add(list, coord_remark(work->arena, true, group->name, SW_NORMAL, "Overlap",
                                             "%s is %s", entry->name, overlap));
@@ -557,6 +565,7 @@ static void remark_degraded(struct work *work, const struct group *group,
 {
     const struct sw_condition *before = sw_condition_get(&group->c->conditions, "Degraded");
     const struct sw_condition *now = NULL;
+    const struct member *failed = failed_of(group, status);
     const char *reason;
 
     for (uint32_t i = 0; i < status->condition_count; i++)
@@ -571,8 +580,10 @@ static void remark_degraded(struct work *work, const struct group *group,
         reason = "RolloutFailed";
     else
         return;
-    coord_remark_add(
-        list, coord_remark(work->arena, true, group->name, SW_WARNING, reason, "%s", now->message));
+    struct coord_remark *remark =
+        coord_remark(work->arena, true, group->name, SW_WARNING, reason, "%s", now->message);
+    bool is_failure = strcmp(reason, "RolloutFailed") == 0;
+    coord_remark_add(list, is_failure && failed ? coord_about(failed, remark) : remark);
 }
 
 struct coord_remark *coord_status_remarks(struct work *work, struct group *group,

@@ -28,6 +28,7 @@
 #define NEVER UINT64_MAX
 #define NO_TIME INT64_MIN /* where 0 is a condition's that was written without one */
 #define SW_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define SW_MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* ---- memory ---- */
 
@@ -78,6 +79,7 @@ struct group_memory {
     char *blocker;             /* named in the status, after some time; NULL */
     const char *blocked_text;  /* why; with a place for the name */
     uint64_t named_ms;
+    uint64_t handing_since_ms; /* somebody leaves, or whoever came next is not released; NEVER */
     /* the first sight of its members: one remark for all */
     bool is_known;
     bool has_first; /* some of them are still to be paused */
@@ -322,6 +324,9 @@ struct coord_action *coord_write_status(struct work *work, struct group *group, 
 SW_NONNULL SW_PRINTF(6, 7) struct coord_remark *coord_remark(
     struct sw_arena *arena, bool is_of_coordination, const char *name, enum sw_record_type type,
     const char *reason, const char *format, ...);
+/* Returns the remark, which is about the rollout of that member. */
+SW_NONNULL struct coord_remark *coord_about(const struct member *member,
+                                            struct coord_remark *remark);
 void coord_remark_add(struct coord_remark **list, struct coord_remark *remark);
 /* The same remark on every coordination that selects it. */
 void coord_say(struct work *work, struct coord_remark *remark);

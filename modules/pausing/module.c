@@ -165,6 +165,29 @@ static bool is_by_us(struct sw_instance *self, const struct sw_review *review)
            strcmp(review->field_manager, SW_FIELD_MANAGER) == 0;
 }
 
+/* answer: with a warning where the review holds. */
+static void log_review(struct sw_instance *self, const struct sw_review *review,
+                       const struct sw_opinion *opinion, const struct sw_review_answer *answer)
+{
+    const struct sw_deployment *now = sw_as_deployment(review->object);
+    const struct sw_deployment *old = sw_as_deployment(review->old);
+    bool is_new = !old || !sw_hash128_equal(now->template_hash, old->template_hash);
+    char rollout[SW_ROLLOUT_SIZE];
+
+    if (!answer->warnings[0] && !(is_new && opinion->is_selected))
+        return;
+    sw_rollout_text(now, rollout);
+    sw_say_about(self, rollout, NULL);
+    if (answer->warnings[0])
+        sw_info(self, "held at admission", SW_STR("namespace", review->namespace_),
+                SW_STR("name", now->meta.name), SW_STR("why", answer->warnings[0]),
+                SW_BOOL("newTemplate", is_new), SW_BOOL("dryRun", review->is_dry_run));
+    else
+        sw_debug(self, "let through at admission", SW_STR("namespace", review->namespace_),
+                 SW_STR("name", now->meta.name), SW_BOOL("dryRun", review->is_dry_run));
+    sw_say_about(self, NULL, NULL);
+}
+
 static void review(struct sw_instance *self, const struct sw_review *review,
                    struct sw_review_answer *answer)
 {
@@ -181,6 +204,8 @@ static void review(struct sw_instance *self, const struct sw_review *review,
     hold_review(review, &opinion, is_by_us(self, review), answer);
     if (answer->warnings[0])
         sw_count(state->reviews_held, 1);
+    if (review->object)
+        log_review(self, review, &opinion, answer);
 }
 
 /* ---- the module ---- */

@@ -2,6 +2,9 @@
 /* https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/ */
 #include <slipway/apps.h>
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #define DEPLOYMENT(json_path, type, member, ...) \
     SW_BIND(json_path, type, struct sw_deployment, member, ##__VA_ARGS__)
 
@@ -40,3 +43,30 @@ const struct sw_kind sw_kind_deployment = {
     .fields = deployment_fields,
     .annotations = deployment_annotations,
 };
+
+/* FNV-1a; stable, unlike sw_hash. Nobody gains by a collision: it is for reading logs. */
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    do {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    } while (*text++);
+    return hash;
+}
+
+static uint64_t mix_number(uint64_t hash, uint64_t number)
+{
+    for (int i = 0; i < 64; i += 8) {
+        hash = (hash ^ ((number >> i) & 0xff)) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+void sw_rollout_text(const struct sw_deployment *deployment, char text[SW_ROLLOUT_SIZE])
+{
+    uint64_t hash = mix_text(UINT64_C(14695981039346656037), deployment->meta.namespace_);
+
+    hash = mix_text(hash, deployment->meta.name);
+    hash = mix_number(hash, deployment->template_hash.high);
+    hash = mix_number(hash, deployment->template_hash.low);
+    snprintf(text, SW_ROLLOUT_SIZE, "%016" PRIx64, hash);
+}

@@ -31,6 +31,7 @@ struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport
     core->loop = loop;
     core->metrics = metrics;
     core->log = *log;
+    core->started_us = sw_wall_us(loop);
     core->client = sw_client_new(loop, transport, &client, metrics, &core->log);
     core->namespace_ = options->namespace_ ? sw_strdup(options->namespace_) : NULL;
     core->checks_permissions = options->checks_permissions;

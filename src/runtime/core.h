@@ -73,6 +73,8 @@ struct sw_core {
     struct sw_registry registry;
     struct sw_permissions *permissions; /* NULL: not being asked for */
     uint64_t retry_pace_ms;             /* of all queues together: queue.c */
+    int64_t started_us;                 /* wall clock */
+    uint64_t run_number;                /* of calls for a key, of all queues */
     struct sw_quiesce quiesce;
 };
 

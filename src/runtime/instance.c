@@ -29,6 +29,7 @@ static void unregister(struct sw_instance *instance)
         sw_alarm_free(container_of(instance->alarms.next, struct sw_alarm, link));
     while (sw_link_is_used(&instance->queues))
         sw_queue_free(container_of(instance->queues.next, struct sw_queue, link));
+    sw_telemetry_forget(instance);
     sw_kinds_forget(&core->kinds, instance);
     sw_writes_forget(&core->writes, instance);
     sw_registry_forget(&core->registry, instance);

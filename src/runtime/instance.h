@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include <slipway/module.h>
+#include <slipway/telemetry.h>
 
 #include "base/error.h"
 #include "base/list.h"
@@ -27,8 +28,9 @@ struct sw_instance {
     bool is_starting;        /* registering is allowed */
     sw_leading_fn *leading_fns;
     size_t leading_count;
-    struct sw_link queues; /* struct sw_queue */
-    struct sw_link alarms; /* struct sw_alarm */
+    sw_collect_fn collect_fn; /* NULL: none */
+    struct sw_link queues;    /* struct sw_queue */
+    struct sw_link alarms;    /* struct sw_alarm */
 };
 
 /* Starts it. On failure everything is undone, *error has the reason, and NULL is returned. */
@@ -40,6 +42,8 @@ int sw_instance_reconfigure(struct sw_instance *instance, const void *config,
                             struct sw_error *error);
 /* Removes what was registered, calls stop, frees it. */
 void sw_instance_stop(struct sw_instance *instance);
+/* Takes back what sw_on_collect has registered (telemetry.c). */
+void sw_telemetry_forget(struct sw_instance *instance);
 void sw_instance_tell_leading(struct sw_instance *instance, bool is_leading);
 
 #endif

@@ -39,7 +39,7 @@ struct sw_queue {
     struct sw_timer work;
     struct {
         struct sw_metric *depth, *adds, *retries, *waited, *worked, *unfinished, *longest;
-        struct sw_metric *success, *requeue_after, *error, *errors, *active;
+        struct sw_metric *success, *requeue_after, *error, *errors, *took, *active;
     } metrics;
 };
 

@@ -1337,6 +1337,130 @@ TEST(a_group_in_which_somebody_rolls_is_progressing)
     fixture_free(f);
 }
 
+/* ---- what it says of its own work ---- */
+
+static void assert_about(const struct fixture *f, size_t i, const char *rollout)
+{
+    char text[SW_ROLLOUT_SIZE];
+
+    sw_rollout_text(&f->subjects[i].d, text);
+    assert_string_equal(rollout, text);
+}
+
+TEST(all_that_is_said_of_a_rollout_bears_its_identifier)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    f->subjects[0].d.updated_replicas = 2;
+    finish(f, 0);
+    plan(f);
+    const struct coord_action *back = must(f, "d0");
+    assert_about(f, 0, back->rollout);
+    assert_string_equal(back->remarks->reason, "DeploymentPaused");
+    assert_about(f, 0, back->remarks->rollout);
+    answer(f, back, SW_OK, "20");
+    rest(f, 0);
+    f->subjects[0].d.template_hash.low = 2;
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d1");
+    assert_int_equal(record->begun_count, 1);
+    assert_string_equal(record->begun[0], "d1");
+    assert_about(f, 1, record->begun_rollouts[0]);
+    int about[2] = {0, 0};
+    for (const struct coord_remark *r = record->remarks; r; r = r->next) {
+        bool is_second = strcmp(r->reason, "RolloutHeld") == 0;
+        assert_about(f, is_second, r->rollout);
+        about[is_second]++;
+    }
+    assert_int_equal(about[0], 2); /* ready, and cleared */
+    set_active(f, 1);
+    f->c.turn = 1;
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    plan(f);
+    const struct coord_action *given = must(f, "d1");
+    assert_about(f, 1, given->rollout);
+    for (const struct coord_remark *r = given->remarks; r; r = r->next)
+        assert_about(f, 1, r->rollout);
+    fixture_free(f);
+}
+
+TEST(a_refusal_and_a_failure_are_about_their_rollout)
+{
+    struct fixture *f = fixture_new();
+
+    roll_and_fail(f, 0, f->snapshot.wall_us);
+    wait_(f, 1);
+    plan(f);
+    const struct coord_remark *failed = must(f, "a")->remarks;
+    while (failed && strcmp(failed->reason, "RolloutFailed") != 0)
+        failed = failed->next;
+    assert_non_null(failed);
+    assert_about(f, 0, failed->rollout);
+    fixture_free(f);
+
+    f = fixture_new();
+    rest(f, 0);
+    f->subjects[0].d.is_paused = false;
+    strip(&f->subjects[0], SW_HELD_BY);
+    plan(f);
+    const struct coord_answer refused = {SW_REFUSED, "Forbidden", "no", ""};
+    const struct coord_remark *warning =
+        coord_answered(f->memory, must(f, "d0"), &refused, f->arena);
+    assert_non_null(warning);
+    assert_about(f, 0, warning->rollout);
+    fixture_free(f);
+}
+
+TEST(a_hand_over_is_timed_from_the_end_of_one_turn_to_the_release_of_the_next)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    wait_(f, 1);
+    set_active(f, 0);
+    finish(f, 0);
+    plan(f);
+    answer(f, must(f, "d0"), SW_OK, "20");
+    rest(f, 0);
+    f->snapshot.now_ms += 30;
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d1");
+    set_active(f, 1);
+    f->c.turn = 1;
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    f->snapshot.now_ms += 12;
+    plan(f);
+    const struct coord_action *given = must(f, "d1");
+    assert_int_equal(given->verb, SW_HOLD_RELEASE);
+    assert_true(given->is_handover);
+    assert_int_equal(given->handing_ms, 42);
+    fixture_free(f);
+}
+
+TEST(the_first_turn_of_a_group_is_no_hand_over)
+{
+    struct fixture *f = fixture_new();
+
+    rest(f, 0);
+    wait_(f, 1);
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d1");
+    set_active(f, 1);
+    f->c.turn = 1;
+    f->c.meta.resource_version = "10";
+    answer(f, record, SW_OK, "10");
+    f->snapshot.now_ms += 12;
+    plan(f);
+    assert_hold(f, "d1", SW_HOLD_RELEASE);
+    assert_false(must(f, "d1")->is_handover);
+    fixture_free(f);
+}
+
 TEST(a_time_that_somebody_has_written_is_read_in_whole_seconds)
 {
     const struct coord_entry entries[] = {
@@ -1570,6 +1694,10 @@ int main(void)
         CASE("plan", an_action_that_failed_is_an_error_in_all_conditions_until_it_succeeds),
         CASE("plan", a_release_that_is_refused_again_and_again_waits_longer_each_time),
         CASE("plan", a_group_in_which_somebody_rolls_is_progressing),
+        CASE("plan", all_that_is_said_of_a_rollout_bears_its_identifier),
+        CASE("plan", a_refusal_and_a_failure_are_about_their_rollout),
+        CASE("plan", a_hand_over_is_timed_from_the_end_of_one_turn_to_the_release_of_the_next),
+        CASE("plan", the_first_turn_of_a_group_is_no_hand_over),
     };
 
     return RUN(tests);

@@ -321,6 +321,15 @@ TEST(shows_itself_in_metrics)
         strstr(out.bytes,
                "controller_runtime_reconcile_total{controller=\"test\",result=\"success\"} 1\n"));
     assert_non_null(
+        strstr(out.bytes,
+               "controller_runtime_reconcile_total{controller=\"test\",result=\"requeue\"} 0\n"));
+    assert_non_null(strstr(
+        out.bytes, "controller_runtime_reconcile_time_seconds_count{controller=\"test\"} 1\n"));
+    assert_non_null(strstr(out.bytes, "controller_runtime_reconcile_time_seconds_bucket{"
+                                      "controller=\"test\",le=\"0.005\"} 1\n"));
+    assert_non_null(strstr(out.bytes, "workqueue_work_duration_seconds_bucket{name=\"test\","
+                                      "controller=\"one\",le=\"1000\"} 1\n"));
+    assert_non_null(
         strstr(out.bytes, "controller_runtime_active_workers{controller=\"test\"} 1\n"));
     sw_buf_done(&out);
     end(w);

@@ -98,20 +98,19 @@ static void open_metrics(struct sw_client *client, struct sw_metrics *metrics)
 {
     static const char *const by_code[] = {"code", "method", "host", NULL};
     static const char *const by_verb[] = {"verb", "host", NULL};
-    static const char *const by_host[] = {"host", NULL};
+    static const char *const by_code_and_verb[] = {"code", "verb", "host", NULL};
     client->requests_total = sw_metrics_family(
         metrics, SW_METRIC_COUNTER, "rest_client_requests_total",
         "Requests to the API server, by status, method and host.", by_code, NULL, 0);
     client->request_duration =
         sw_metrics_family(metrics, SW_METRIC_HISTOGRAM, "rest_client_request_duration_seconds",
                           "Time to the answer; of a stream: to its head.", by_verb, NULL, 0);
-    client->retries_total =
-        sw_metrics_family(metrics, SW_METRIC_COUNTER, "rest_client_request_retries_total",
-                          "Requests sent again because the server asked for it.", by_code, NULL, 0);
-    struct sw_metric_family *limiter =
+    client->retries_total = sw_metrics_family(
+        metrics, SW_METRIC_COUNTER, "rest_client_request_retries_total",
+        "Requests sent again because the server asked for it.", by_code_and_verb, NULL, 0);
+    client->limiter_duration =
         sw_metrics_family(metrics, SW_METRIC_HISTOGRAM, "rest_client_rate_limiter_duration_seconds",
-                          "Time spent waiting for our own rate limit.", by_host, NULL, 0);
-    client->limiter_duration = sw_metric_child(limiter, (const char *const[]){client->host});
+                          "Time spent waiting for our own rate limit.", by_verb, NULL, 0);
 }
 
 struct sw_client *sw_client_new(struct sw_loop *loop, struct sw_transport *transport,
@@ -323,7 +322,14 @@ void sw_client_set_rate(struct sw_client *client, double requests_per_second, un
     sw_rate_limit_set(&client->limit, requests_per_second, burst);
 }
 
-bool sw_client_take_token(struct sw_client *client, struct sw_rate_waiter *waiter)
+static void observe_limiter(struct sw_client *client, const char *method, double seconds)
+{
+    const char *const values[] = {method, client->host};
+    sw_metric_observe(sw_metric_child(client->limiter_duration, values), seconds);
+}
+
+bool sw_client_take_token(struct sw_client *client, const char *method,
+                          struct sw_rate_waiter *waiter)
 {
     bool bites_first;
     bool is_free = sw_rate_limit_take(&client->limit, waiter, &bites_first);
@@ -333,12 +339,12 @@ bool sw_client_take_token(struct sw_client *client, struct sw_rate_waiter *waite
                     SW_INT("burst", (int64_t)client->limit.burst));
     }
     if (is_free) {
-        sw_metric_observe(client->limiter_duration, 0);
+        observe_limiter(client, method, 0);
     }
     return is_free;
 }
 
-void sw_client_got_token(struct sw_client *client, uint64_t since_ns)
+void sw_client_got_token(struct sw_client *client, const char *method, uint64_t since_ns)
 {
-    sw_metric_observe(client->limiter_duration, (double)(sw_now_ns(client->loop) - since_ns) / 1e9);
+    observe_limiter(client, method, (double)(sw_now_ns(client->loop) - since_ns) / 1e9);
 }

@@ -240,7 +240,7 @@ static void on_token(struct sw_rate_waiter *waiter)
 {
     struct sw_call *call = container_of(waiter, struct sw_call, waiter);
     sw_timer_stop(&call->timer);
-    sw_client_got_token(call->client, call->asked_ns);
+    sw_client_got_token(call->client, call->method, call->asked_ns);
     send_or_finish(call);
 }
 
@@ -248,7 +248,7 @@ static void on_token(struct sw_rate_waiter *waiter)
 static int queue_or_send(struct sw_call *call)
 {
     call->asked_ns = sw_now_ns(call->client->loop);
-    if (call->lane || sw_client_take_token(call->client, &call->waiter)) {
+    if (call->lane || sw_client_take_token(call->client, call->method, &call->waiter)) {
         return send_now(call);
     }
     call->state = CALL_QUEUED;

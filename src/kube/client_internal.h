@@ -42,7 +42,7 @@ struct sw_client {
     struct sw_metric_family *requests_total;
     struct sw_metric_family *request_duration;
     struct sw_metric_family *retries_total;
-    struct sw_metric *limiter_duration;
+    struct sw_metric_family *limiter_duration;
 };
 
 /* What the head of an answer says that matters to us. */
@@ -69,9 +69,10 @@ bool sw_client_refresh(struct sw_client *client, unsigned credentials);
 void sw_client_log_answer(struct sw_client *client, const char *method, const char *target,
                           const struct sw_answer *answer, const char *message);
 /* A token of the rate limit, or waits for it; says so where it bites. */
-bool sw_client_take_token(struct sw_client *client, struct sw_rate_waiter *waiter);
+bool sw_client_take_token(struct sw_client *client, const char *method,
+                          struct sw_rate_waiter *waiter);
 /* Having waited since then, and got it. */
-void sw_client_got_token(struct sw_client *client, uint64_t since_ns);
+void sw_client_got_token(struct sw_client *client, const char *method, uint64_t since_ns);
 /* The path behind the server's prefix. New memory. */
 char *sw_client_target(const struct sw_client *client, const char *path);
 

@@ -186,7 +186,7 @@ static void on_end(void *arg, int code, const struct sw_error *error)
 static void on_token(struct sw_rate_waiter *waiter)
 {
     struct sw_client_stream_call *call = container_of(waiter, struct sw_client_stream_call, waiter);
-    sw_client_got_token(call->client, call->asked_ns);
+    sw_client_got_token(call->client, "GET", call->asked_ns);
     send_or_finish(call);
 }
 
@@ -208,7 +208,7 @@ int sw_client_stream(struct sw_client *client, const struct sw_client_stream_opt
     call->asked_ns = sw_now_ns(client->loop);
     sw_buf_init(&call->error_body, ERROR_BODY_LIMIT);
     sw_link_add_last(&client->streams, &call->link);
-    if (call->lane || sw_client_take_token(client, &call->waiter)) {
+    if (call->lane || sw_client_take_token(client, "GET", &call->waiter)) {
         int rc = send_now(call);
         if (rc) {
             sw_client_stream_call_free(call);

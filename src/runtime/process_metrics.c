@@ -17,7 +17,7 @@
 
 struct sw_process_metrics {
     struct sw_metrics *metrics;
-    struct sw_metric *cpu, *resident, *virtual_, *open_fds, *max_fds, *started;
+    struct sw_metric *cpu, *resident, *virtual_, *virtual_max, *open_fds, *max_fds, *started;
 };
 
 static double open_fd_count(void)
@@ -40,6 +40,14 @@ static double max_fd_count(void)
     return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : (double)limit.rlim_cur;
 }
 
+/* As Prometheus' own clients say it: without a limit the largest number. */
+static double max_virtual_bytes(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) ? 0 : (double)limit.rlim_cur;
+}
+
 static void collect(void *arg)
 {
     struct sw_process_metrics *process = arg;
@@ -50,6 +58,7 @@ static void collect(void *arg)
 
     sw_metric_set(process->open_fds, open_fd_count());
     sw_metric_set(process->max_fds, max_fd_count());
+    sw_metric_set(process->virtual_max, max_virtual_bytes());
     if (sw_file_read("/proc/self/stat", 4096, &text, &len, NULL))
         return;
     /* The second field, the name in brackets, may hold anything: begin behind its end. */
@@ -93,6 +102,8 @@ struct sw_process_metrics *sw_process_metrics_new(struct sw_loop *loop, struct s
         plain(metrics, SW_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory.");
     process->virtual_ =
         plain(metrics, SW_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory.");
+    process->virtual_max = plain(metrics, SW_METRIC_GAUGE, "process_virtual_memory_max_bytes",
+                                 "Virtual memory that may be had.");
     process->open_fds = plain(metrics, SW_METRIC_GAUGE, "process_open_fds", "Open descriptors.");
     process->max_fds =
         plain(metrics, SW_METRIC_GAUGE, "process_max_fds", "Descriptors that may be open.");

@@ -305,7 +305,7 @@ TEST(retry_after_is_waited_for)
     assert_int_equal(a.status, 200);
     assert_true(fake_log_has(&f.log, "fs-1"));
     assert_true(fake_log_has(&f.log, "pl-2"));
-    assert_true(exposes(&f, "rest_client_request_retries_total{code=\"429\",method=\"PATCH\","
+    assert_true(exposes(&f, "rest_client_request_retries_total{code=\"429\",verb=\"PATCH\","
                             "host=\"\"} 1"));
     teardown(&f);
 }
@@ -486,7 +486,8 @@ TEST(the_rate_limit_holds_back_all_but_lanes)
         assert_int_equal(a[i].count, 1);
     }
     assert_int_equal(lease.count, 1);
-    assert_true(exposes(&f, "rest_client_rate_limiter_duration_seconds_count{host=\"\"} 5"));
+    assert_true(
+        exposes(&f, "rest_client_rate_limiter_duration_seconds_count{verb=\"GET\",host=\"\"} 5"));
     teardown(&f);
 }
 

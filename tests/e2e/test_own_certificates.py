@@ -123,8 +123,9 @@ def test_the_first_start_makes_them_and_two_that_start_at_once_share_them(scene,
     assert set(found) == {"tls.crt", "tls.key", "ca.crt", "ca.key"} and found["ca.crt"].count("BEGIN CERTIFICATE") == 1
     assert scene.api.get(certificates.path + "/" + SECRET)["type"] == "kubernetes.io/tls"
     assert made(processes, AUTHORITY) == 1
-    for process in processes:
-        assert "PRIVATE KEY" not in process.log() and found["tls.key"].splitlines()[1] not in process.log()
+    for process in processes:  # the harness looks for them when it ends
+        process.secrets += [line for part in ("tls.key", "ca.key") for line in found[part].splitlines() if len(line) > 20 and "-----" not in line]
+        process.secrets += [base64.b64encode(found[part].encode()).decode()[:64] for part in ("tls.key", "ca.key")]
     # After a restart they are what they were.
     for process in processes:
         process.stop()

@@ -49,6 +49,7 @@ class Observer:
         self._state = {}  # name: "rolls" | "rests"
         self._is_led = is_led
         self.forsaken_s = FORSAKEN_S
+        self.was_excused = False  # somebody was, at some time: an overlap is to be expected
         self.violations = self._judge.violations
         self.completions = {}  # name of a Deployment: when its newest rollout was complete, as its controller has it
         self.history = []  # (seconds, name, "rolls" | "rests") of Deployments, when that changed
@@ -212,12 +213,14 @@ class Observer:
         """These may roll beside others with their next change of spec, until they rest: the exceptions that the documentation
         names. They need not exist yet. Others may not begin beside them."""
         with self._lock:
+            self.was_excused = True
             for name in names:
                 found = self._seen["deployments"].get(name)
                 self._judge.excused[name] = found["metadata"]["generation"] if found else 0
 
     def excuse_all(self, is_excused=True):
         with self._lock:
+            self.was_excused |= is_excused
             self._judge.is_blind = is_excused
 
     def get(self, kind, name):

@@ -293,6 +293,13 @@ class Scene:
         until(lambda: not self.observer.forsaken() or not any(process.is_running for process in self.processes),
               lambda: promise.BROKEN + "nobody holds, and yet is paused by us: " + "; ".join(map(self.observer.describe, self.observer.forsaken())), timeout_s)
 
+    def _overlaps(self):
+        """What slipway itself counts of overlaps is nothing, unless the scenario has excused somebody."""
+        found = {process.name: process.overlap_s for process in self.processes if process.overlap_s}
+        if not found or self.observer.was_excused:
+            return []
+        return [promise.BROKEN + "slipway_overlap_seconds_total at the end: %s" % found]
+
     def close(self, patience_s=60):
         """Stops everything; fails if the observer, a log or an exit status says so, or if somebody is forsaken for so long."""
         problems = []
@@ -309,6 +316,7 @@ class Scene:
                     step()
                 except AssertionError as error:
                     problems.append(str(error))
+        problems += self._overlaps()
         for proxy in self.proxies:
             proxy.close()
         self.observer.stop()

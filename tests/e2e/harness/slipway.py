@@ -60,6 +60,7 @@ class Slipway:
         self.log_path = self.folder / "log"
         self.webhook_port, self.health_port, self.metrics_port = free_port(), free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
+        token = token or cluster.token()
         (self.folder / "kubeconfig").write_text(cluster.kubeconfig(namespace, server, ca_file, token))
         self.settings = Mounted(self.folder / "config")
         self.settings.publish({"slipway.yaml": settings})
@@ -77,6 +78,8 @@ class Slipway:
             self.argv += ["--leader-elect", "--leader-election-id", lease_id or "slipway"]
         self.env = dict(os.environ, **(clock.environment() if clock else {}))
         self.process = None
+        self.overlap_s = 0.0  # that it has counted, as far as it was stopped and not killed
+        self.secrets = [part for part in (token, *token.split(".")[1:]) if part] + key_lines(self.folder / "certs" / "tls.key")
 
     @property
     def webhook_url(self):
@@ -162,6 +165,7 @@ class Slipway:
             return
         if self.is_running:
             self.signal(signal.SIGCONT)
+            self.overlap_s += self.metric("slipway_overlap_seconds_total")
             self.signal(signal.SIGTERM)
         try:
             code = self.process.wait(timeout_s)
@@ -180,6 +184,17 @@ class Slipway:
     def check_log(self):
         for bad in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "assertion", "handles were left open"):
             promised(bad not in self.log(), lambda bad=bad: "%r in the log of %s:\n%s" % (bad, self.name, self.log_tail(80)))
+        self.check_secrets(self.secrets)
+
+    def check_secrets(self, secrets):
+        """None of these is in the log, which is at level debug, nor anything that looks like one."""
+        for secret in [*secrets, "PRIVATE KEY", "Bearer ey"]:
+            promised(secret not in self.log(), "%s has logged a secret, %s..." % (self.name, secret[:12]))
+
+
+def key_lines(path):
+    """Those of a PEM file that hold key material."""
+    return [line for line in path.read_text().splitlines() if len(line) > 20 and not line.startswith("-----")]
 
 
 def resident_kib(process):
@@ -189,4 +204,4 @@ def resident_kib(process):
     return 0
 
 
-__all__ = ["Mounted", "Slipway", "free_port", "make_certificate", "resident_kib"]
+__all__ = ["Mounted", "Slipway", "free_port", "key_lines", "make_certificate", "resident_kib"]

@@ -248,6 +248,10 @@ def step_scale_sim(log):
     return pytest(log, SCALE, env=unsanitized("sim", "scale-sim"))
 
 
+def step_telemetry(log):
+    return pytest(log, "tests/telemetry", env=dict(ON_SIM, SLIPWAY_E2E_DIR=str(TOP / "build" / "e2e" / "telemetry")))
+
+
 def step_memory(log):
     return pytest(log, MEMORY, env=unsanitized("sim", "memory"))
 
@@ -285,6 +289,7 @@ STEPS = {step.name: step for step in (
     Step("e2e", step_e2e, 3, ["sanitized", "kubernetes"], "every scenario on the real control plane"),
     Step("sim", step_sim, 2, ["sanitized", "build", "kubernetes"], "the same scenarios on slipway-sim"),
     Step("kubectl", step_kubectl, 1, ["sanitized", "kubernetes", "build"], "kubectl and faults on slipway-sim; the stories of tools/run"),
+    Step("telemetry", step_telemetry, 1, ["sanitized", "build", "kubernetes"], "metrics, dashboard, alerts with a real Prometheus; logs"),
     Step("kube", step_kube, 1, ["sanitized", "kubernetes"], "the client against the real API server, faults between"),
     Step("debian13", step_debian13, 1, ["packages"], "a Debian 13 root: mbedTLS 3.6, llhttp 9"),
     Step("image", step_image, 1, ["build", "kubernetes", "debian13"], "the image: made twice, looked at, run by chroot; its SBOM"),

@@ -46,6 +46,7 @@ struct sw_loop {
 
     bool is_real;
     bool is_running;
+    bool is_stopped;
 
     /* virtual */
     uint64_t now_ms;
@@ -462,14 +463,22 @@ void sw_loop_run(struct sw_loop *loop)
 {
     sw_assert(loop->is_real && !loop->is_running);
     loop->is_running = true;
+    loop->is_stopped = false;
     /* libuv stops when it sees nothing active. It does not see deferred calls, nor timers that were
      * started after it was armed: look again. */
     do {
         turn(loop);
         arm(loop);
         uv_run(&loop->uv, UV_RUN_DEFAULT);
-    } while (has_defers(loop) || loop->timers > loop->weak_timers);
+    } while (!loop->is_stopped && (has_defers(loop) || loop->timers > loop->weak_timers));
     loop->is_running = false;
+}
+
+void sw_loop_stop(struct sw_loop *loop)
+{
+    sw_assert(loop->is_real && loop->is_running);
+    loop->is_stopped = true;
+    uv_stop(&loop->uv);
 }
 
 static bool is_own(const struct sw_loop *loop, const uv_handle_t *handle)

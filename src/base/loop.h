@@ -34,6 +34,9 @@ int sw_loop_open(struct sw_loop **ret_loop);
 /* Runs until nothing is active: no timer (but weak ones), no handle, no deferred call. Sleeps while
  * nothing is due. Not from a callback. */
 void sw_loop_run(struct sw_loop *loop);
+/* From a callback: sw_loop_run returns soon, with everything as it is; run again, it goes on. For
+ * programs that do one thing after the other. */
+void sw_loop_stop(struct sw_loop *loop);
 /* Either kind; deferred calls and closings under way are finished first. Returns 0, or -EBUSY if a
  * handle is still open or a timer waits: a leak, of which stderr tells the kind. Frees the loop
  * either way. Takes NULL. */

@@ -729,6 +729,38 @@ TEST(is_not_kept_alive_by_a_signal)
     assert_int_equal(sw_loop_close(loop), 0);
 }
 
+struct stopped {
+    struct sw_loop *loop;
+    struct sw_timer timer;
+    int count;
+};
+
+static void on_stopped_timer(struct sw_timer *timer)
+{
+    struct stopped *stopped = container_of(timer, struct stopped, timer);
+
+    if (++stopped->count < 3)
+        sw_timer_start(timer, 0);
+    sw_loop_stop(stopped->loop);
+}
+
+TEST(stops_with_everything_as_it_is_and_goes_on_when_it_is_run_again)
+{
+    struct stopped stopped = {0};
+
+    assert_int_equal(sw_loop_open(&stopped.loop), 0);
+    sw_timer_init(&stopped.timer, stopped.loop, on_stopped_timer);
+    sw_timer_start(&stopped.timer, 0);
+    for (int runs = 1; runs <= 3; runs++) {
+        sw_loop_run(stopped.loop);
+        assert_int_equal(stopped.count, runs);
+        assert_int_equal(sw_timer_is_active(&stopped.timer), runs < 3);
+    }
+    sw_loop_run(stopped.loop);
+    assert_int_equal(stopped.count, 3);
+    assert_int_equal(sw_loop_close(stopped.loop), 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -759,6 +791,7 @@ int main(void)
         CASE("loop", counts_the_time_of_a_suspended_machine),
         CASE("loop", hears_signals),
         CASE("loop", is_not_kept_alive_by_a_signal),
+        CASE("loop", stops_with_everything_as_it_is_and_goes_on_when_it_is_run_again),
     };
     return RUN(tests);
 }

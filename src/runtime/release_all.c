@@ -63,7 +63,7 @@ struct item {
 struct sw_release_all {
     struct sw_client *client;
     struct sw_release_all_options options;
-    char *namespace_;
+    char *namespace_, *field_manager;
     struct sw_buf *out;
     sw_release_all_fn fn;
     void *arg;
@@ -219,6 +219,7 @@ static void end(struct sw_release_all *all)
     sw_free(all->items);
     sw_free(all->continue_);
     sw_free(all->namespace_);
+    sw_free(all->field_manager);
     sw_free(all);
     fn(arg, &result);
 }
@@ -401,7 +402,8 @@ static void item_ask(struct item *item)
         return;
     }
     SW_AUTO(char, sw_free)
-    with_manager = sw_asprintf("%s%s", path, item->body ? "?fieldManager=" SW_FIELD_MANAGER : "");
+    with_manager =
+        item->body ? sw_asprintf("%s?fieldManager=%s", path, all->field_manager) : sw_strdup(path);
     options.path = with_manager;
     item->state = ASKING;
     code = sw_client_call(all->client, &options, on_reply, item, &item->call);
@@ -657,6 +659,8 @@ void sw_release_all(struct sw_loop *loop, struct sw_client *client,
     all->client = client;
     all->options = *options;
     all->namespace_ = options->namespace_ ? sw_strdup(options->namespace_) : NULL;
+    all->field_manager =
+        sw_strdup(options->field_manager ? options->field_manager : SW_FIELD_MANAGER);
     all->out = out;
     all->fn = fn;
     all->arg = arg;

@@ -24,6 +24,9 @@
 #define WEBHOOK_PATH "/mutate-apps-v1-deployment"
 #define ANSWER_US (30 * INT64_C(1000000)) /* so long a change may go unseen: a leader's lease */
 
+#define LEASES "coordination.k8s.io", "leases", ""
+#define ELECTION "leaderElection.enabled"
+
 const struct ks_permission ks_permissions[] = {
     {"apps",
      "deployments",
@@ -31,31 +34,59 @@ const struct ks_permission ks_permissions[] = {
      NULL,
      KS_CLUSTER,
      {"get", "list", "watch", "patch"},
-     "pause and resume Deployments"},
+     "pause and resume Deployments",
+     NULL},
     {"apps.containerinfra.nl",
      "deploymentcoordinations",
      "",
      NULL,
      KS_CLUSTER,
      {"get", "list", "watch"},
-     "read coordinations"},
+     "read coordinations",
+     NULL},
     {"apps.containerinfra.nl",
      "deploymentcoordinations",
      "status",
      NULL,
      KS_CLUSTER,
      {"patch"},
-     "record whose turn it is"},
-    {"", "events", "", NULL, KS_CLUSTER, {"create", "patch"}, "write Events"},
-    {"coordination.k8s.io", "leases", "", NULL, KS_OWN, {"create"}, "elect a leader"},
-    {"coordination.k8s.io", "leases", "", "slipway", KS_OWN, {"get", "update"}, "elect a leader"},
+     "record whose turn it is",
+     NULL},
+    {"", "events", "", NULL, KS_CLUSTER, {"create", "patch"}, "write Events", "module events"},
+    {LEASES, NULL, KS_OWN, {"create"}, "elect a leader", ELECTION},
+    {LEASES, "slipway", KS_OWN, {"get", "update"}, "elect a leader", ELECTION},
     {"admissionregistration.k8s.io",
      "mutatingwebhookconfigurations",
      "",
      "slipway",
      KS_CLUSTER,
      {"get", "list", "watch", "patch"},
-     "keep its webhook configuration right"},
+     "keep its webhook configuration right",
+     "webhook.configurationName"},
+    {"",
+     "secrets",
+     "",
+     "slipway-webhook",
+     KS_OWN,
+     {"list", "watch", "patch"},
+     "keep its certificate",
+     "webhook.certificates: self"},
+    {"authentication.k8s.io",
+     "tokenreviews",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"create"},
+     "know who asks for metrics",
+     "metrics.secure"},
+    {"authorization.k8s.io",
+     "subjectaccessreviews",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"create"},
+     "know who may read metrics",
+     "metrics.secure"},
     {0},
 };
 
@@ -231,7 +262,7 @@ static void check_ca(struct ks_findings *findings, const char *label, const char
 void ks_check_webhook(struct ks_findings *findings, const char *configuration,
                       const struct sw_json *webhook, const char **ret_ca_pem)
 {
-    static const char apply[] = "set it as manifests/webhook.yaml has it, or let slipway do so "
+    static const char apply[] = "set it as slipway's manifests have it, or let slipway do so "
                                 "(webhook.configurationName)";
     const char *label = sw_arena_printf(findings->arena, "webhook %s of %s",
                                         text_at(webhook, "name"), configuration);

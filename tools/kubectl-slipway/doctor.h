@@ -73,11 +73,12 @@ struct ks_permission {
     const char *group, *resource, *subresource;
     const char *name; /* NULL: any */
     enum ks_scope scope;
-    const char *verbs[8];
+    const char *verbs[5];
     const char *what_for;
+    const char *only_with; /* a setting without which it is not needed; NULL: always */
 };
 
-/* Those of manifests/rbac.yaml, which the tests compare. NULL resource at the end. */
+/* Those that slipway's manifests give, which the tests compare. NULL resource at the end. */
 extern const struct ks_permission ks_permissions[];
 
 #endif

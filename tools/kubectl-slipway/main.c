@@ -109,14 +109,14 @@ int main(int argc, char *argv[])
     if (argc == 2 && strcmp(argv[1], "--man-page") == 0) {
         sw_buf_init(&text, SIZE_MAX);
         ks_man_page(&text);
-        return put(&text);
+        return (int)put(&text);
     }
     if (argc >= 2 && strcmp(argv[1], "__complete") == 0)
-        return ks_complete(argc - 2, argv + 2);
+        return (int)ks_complete(argc - 2, argv + 2);
     int code = ks_options_parse(argc, argv, &options, &error);
     if (code)
         ks_complain("%s", error.text);
     enum ks_exit status = code ? KS_USAGE : obey(&options);
     ks_options_done(&options);
-    return status;
+    return (int)status;
 }

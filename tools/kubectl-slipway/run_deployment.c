@@ -152,7 +152,7 @@ enum ks_exit ks_run_deployment(struct ks_session *session)
     enum ks_exit worst = KS_DONE;
 
     if (!work.reason)
-        work.reason = "by kubectl slipway hold";
+        work.reason = "no reason given";
     sw_time_format(ks_now_us(session), work.now);
     if (work.command == KS_SKIP && !(work.world = ks_world_fetch(session, ks_namespace(session))))
         return KS_FAILED;

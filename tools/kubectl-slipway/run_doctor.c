@@ -31,7 +31,9 @@ struct doctor {
     struct ks_session *session;
     struct ks_findings findings;
     const char *own_namespace, *service_account;
-    int64_t replicas; /* of slipway; -1: not known */
+    const char *configuration; /* of webhooks, in which slipway is named; NULL */
+    int64_t replicas;          /* of slipway; -1: not known */
+    bool has_lease;
 };
 
 static const char *text_at(const struct sw_json *object, const char *key)
@@ -78,7 +80,7 @@ static void check_crd(struct doctor *doctor)
         ks_check_crd(&doctor->findings, crd);
     else if (answer.status == 404)
         ks_find(&doctor->findings, KS_BAD, "crd",
-                "kubectl apply -f manifests/crds, or install the chart slipway-crds",
+                "install the chart slipway-crds, or kubectl apply -f manifests/crds",
                 "the CRD of DeploymentCoordination is missing");
     else
         find_unknown(doctor, "crd", "the CRD", &answer);
@@ -305,6 +307,7 @@ static void check_configuration(struct doctor *doctor, const struct sw_json *con
         if (!ks_is_our_webhook(webhook))
             continue;
         (*count)++;
+        doctor->configuration = name;
         ks_check_webhook(&doctor->findings, name, webhook, &ca_pem);
         const char *namespace_ =
             text_at(sw_json_at(webhook, "clientConfig", "service", NULL), "namespace");
@@ -330,7 +333,7 @@ static void check_webhooks(struct doctor *doctor)
         check_configuration(doctor, sw_json_element(items, i), &count);
     if (count == 0)
         ks_find(&doctor->findings, KS_BAD, "webhook",
-                "kubectl apply -f manifests/webhook.yaml, or webhook.enabled of the chart",
+                "apply slipway's manifests, or set webhook.enabled of its chart",
                 "no webhook configuration names slipway: changes roll before they can be held");
 }
 
@@ -388,6 +391,7 @@ static void check_lease(struct doctor *doctor)
     struct ks_answer answer;
     const struct sw_json *lease = ks_get(session, path, &answer);
 
+    doctor->has_lease = lease != NULL;
     if (!lease && answer.status != 404)
         find_unknown(doctor, "lease", "the Lease", &answer);
     else
@@ -395,6 +399,20 @@ static void check_lease(struct doctor *doctor)
 }
 
 /* ---- permissions ---- */
+
+static const char *name_of(const struct doctor *doctor, const struct ks_permission *permission)
+{
+    bool is_webhooks = strcmp(permission->resource, "mutatingwebhookconfigurations") == 0;
+
+    return is_webhooks && doctor->configuration ? doctor->configuration : permission->name;
+}
+
+/* With several replicas one has to be elected. */
+static bool is_needed(const struct doctor *doctor, const struct ks_permission *permission)
+{
+    return !permission->only_with || (strcmp(permission->resource, "leases") == 0 &&
+                                      (doctor->has_lease || doctor->replicas > 1));
+}
 
 static struct sw_json *access_review(struct doctor *doctor, const struct ks_permission *permission,
                                      const char *verb)
@@ -418,8 +436,8 @@ static struct sw_json *access_review(struct doctor *doctor, const struct ks_perm
     sw_json_set_string(what, "resource", permission->resource);
     if (permission->subresource[0])
         sw_json_set_string(what, "subresource", permission->subresource);
-    if (permission->name)
-        sw_json_set_string(what, "name", permission->name);
+    if (name_of(doctor, permission))
+        sw_json_set_string(what, "name", name_of(doctor, permission));
     if (permission->scope == KS_OWN)
         sw_json_set_string(what, "namespace", doctor->own_namespace);
     return review;
@@ -445,9 +463,26 @@ static const char *denied_verbs(struct doctor *doctor, const struct ks_permissio
     return denied;
 }
 
+static void find_denied(struct doctor *doctor, const struct ks_permission *p, const char *denied)
+{
+    const char *name = name_of(doctor, p);
+    const char *advice =
+        "apply slipway's manifests or its chart again; or name the ServiceAccount: "
+        "--service-account, --slipway-namespace";
+    bool is_bad = is_needed(doctor, p);
+
+    if (!is_bad)
+        advice = sw_arena_printf(doctor->session->arena, "no fault without %s", p->only_with);
+    ks_find(&doctor->findings, is_bad ? KS_BAD : KS_UNKNOWN, "rbac", advice,
+            "ServiceAccount %s/%s may not %s %s%s%s%s%s%s%s%s%s: it cannot %s",
+            doctor->own_namespace, doctor->service_account, denied, p->resource,
+            p->subresource[0] ? "/" : "", p->subresource, p->group[0] ? "." : "", p->group,
+            name ? " " : "", name ? name : "", p->scope == KS_OWN ? " in namespace " : "",
+            p->scope == KS_OWN ? doctor->own_namespace : "", p->what_for);
+}
+
 static void check_permissions(struct doctor *doctor)
 {
-    struct ks_findings *findings = &doctor->findings;
     struct ks_answer answer;
     bool is_any = false;
 
@@ -460,18 +495,10 @@ static void check_permissions(struct doctor *doctor)
         if (!denied[0])
             continue;
         is_any = true;
-        ks_find(findings, KS_BAD, "rbac",
-                "kubectl apply -f manifests/rbac.yaml, or the chart; or name the ServiceAccount: "
-                "--service-account, --slipway-namespace",
-                "ServiceAccount %s/%s may not %s %s%s%s%s%s%s%s%s%s: it cannot %s",
-                doctor->own_namespace, doctor->service_account, denied, p->resource,
-                p->subresource[0] ? "/" : "", p->subresource, p->group[0] ? "." : "", p->group,
-                p->name ? " " : "", p->name ? p->name : "",
-                p->scope == KS_OWN ? " in namespace " : "",
-                p->scope == KS_OWN ? doctor->own_namespace : "", p->what_for);
+        find_denied(doctor, p, denied);
     }
     if (!is_any)
-        ks_find(findings, KS_GOOD, "rbac", "", "ServiceAccount %s/%s has all permissions",
+        ks_find(&doctor->findings, KS_GOOD, "rbac", "", "ServiceAccount %s/%s has all permissions",
                 doctor->own_namespace, doctor->service_account);
 }
 

@@ -22,10 +22,12 @@
 #include "kube/store.h"
 #include "run.h"
 #include "session.h"
+#include "text.h"
 #include "view.h"
 #include "world.h"
 
-enum { DRAW_MS = 200, TICK_MS = 1000 };
+/* A quiet watch has a bookmark a minute; who has heard nothing for longer sees an old picture. */
+enum { DRAW_MS = 200, TICK_MS = 1000, SILENCE_MS = 90000 };
 
 /* Of one kind. */
 struct source {
@@ -174,6 +176,18 @@ static void print(struct watcher *watcher, struct sw_arena *arena, size_t cut, s
         tell(watcher, arena, views[i]);
 }
 
+static void put_age(const struct watcher *watcher, struct sw_buf *out)
+{
+    uint64_t age_ms = SW_MAX(sw_reflector_age_ms(watcher->groups.reflector),
+                             sw_reflector_age_ms(watcher->deployments.reflector));
+    char age[KS_DURATION_SIZE];
+
+    if (age_ms < SILENCE_MS)
+        return;
+    ks_duration((int64_t)age_ms * 1000, age);
+    sw_buf_printf(out, "\nno word from the API server for %s: this is how it was then\n", age);
+}
+
 static bool is_synced(const struct watcher *watcher)
 {
     return sw_reflector_is_synced(watcher->groups.reflector) &&
@@ -187,6 +201,8 @@ static void draw(struct watcher *watcher)
 
     sw_buf_init(&text, SIZE_MAX);
     print(watcher, arena, columns(), &text);
+    if (watcher->is_terminal)
+        put_age(watcher, &text);
     if (watcher->is_terminal)
         put_screen(&watcher->session->out, text.bytes);
     sw_buf_done(&text);

@@ -260,7 +260,7 @@ TEST(finds_coordinations_that_cannot_work)
 
 /* ---- permissions ---- */
 
-/* Whoever needs a new permission writes it into manifests/rbac.yaml; doctor must ask for it. */
+/* Whoever needs a new permission writes it into the manifests; doctor must ask for it. */
 TEST(asks_for_each_resource_of_the_manifest)
 {
     char *text, *end_of_line;
@@ -281,8 +281,7 @@ TEST(asks_for_each_resource_of_the_manifest)
             is_known |=
                 strlen(p->resource) == of_name && memcmp(p->resource, resource, of_name) == 0;
         if (!is_known)
-            fail_msg("manifests/rbac.yaml has %.*s, of which doctor knows nothing", (int)of_name,
-                     resource);
+            fail_msg(RBAC " has %.*s, of which doctor knows nothing", (int)of_name, resource);
     }
     sw_free(text);
     end();

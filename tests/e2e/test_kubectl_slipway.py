@@ -18,6 +18,7 @@ from harness.wait import until
 FOLDER = BUILD / "tools" / "kubectl-slipway"
 PROGRAM = FOLDER / "kubectl-slipway"
 DONE, FAILED, USAGE, FINDINGS, NOT_FOUND = range(5)
+only_sim = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") != "sim", reason="only on slipway-sim: the cluster matters little to it")
 SANITIZERS = ("Sanitizer", "runtime error:", "loop closed while")
 
 
@@ -87,6 +88,7 @@ def test_who_rolls_who_waits_and_why(queue):
     assert "3 at rest" in run(queue, "status") and reason(queue, "a") == "AtRest"
 
 
+@only_sim
 def test_the_order_of_the_plan_is_the_order_of_the_turns(queue):
     run(queue, "skip", "b")
     until(lambda: queue.state_of("c").get("position") == 1, "c goes before b")
@@ -98,6 +100,7 @@ def test_the_order_of_the_plan_is_the_order_of_the_turns(queue):
     assert queue.observer.turns()[turns:] == ["c", "b"]
 
 
+@only_sim
 def test_hold_and_release(queue):
     assert "held" in run(queue, "hold", "b", "c", "--reason", "the database")
     until(lambda: reason(queue, "b") == "HeldByPerson" and not queue.status().get("pending"), "b and c are out of line")
@@ -145,6 +148,7 @@ def test_restart_of_one_that_is_paused_which_kubectl_refuses(scene):
         assert scene.get(name)["spec"]["template"]["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"]
 
 
+@only_sim
 def test_release_of_all_asks_and_lets_go(scene):
     slipway = scene.slipway(webhook=False)
     scene.group("a", "b", replicas=1)
@@ -160,6 +164,7 @@ def test_release_of_all_asks_and_lets_go(scene):
     assert "slipway holds nothing here" in run(scene, "release", "--all", "--yes")
 
 
+@only_sim
 def test_a_watch_tells_each_change_in_a_line_until_it_is_interrupted(scene, tmp_path):
     scene.slipway()
     scene.group("a", "b", replicas=1)
@@ -207,6 +212,7 @@ def nowhere(scene):
     return str(path)
 
 
+@only_sim
 def test_completion_of_names_and_in_bash(scene):
     scene.slipway()
     scene.group("cart", "catalog", replicas=1)

@@ -14,8 +14,9 @@
 
 enum {
     START_MS = 1000000000,   /* of the monotonic clock: any time that has a past */
-    ROUNDS_OF_A_MEMBER = 16, /* a turn takes at most seven: (a), (b), (c), its end, statuses */
+    ROUNDS_OF_A_MEMBER = 16, /* a turn takes four to seven: (a), (b), (c), its end, statuses */
     ROUNDS_MORE = 64,
+    ROUNDS_MOST = 6000, /* a thousand turns and more; a round looks at every member */
 };
 
 struct actor {
@@ -44,6 +45,7 @@ struct stage {
     uint64_t version;
     uint32_t batch;
     bool is_batch_used;
+    bool is_cut; /* more rounds would have followed */
 };
 
 /* ---- the objects ---- */
@@ -472,7 +474,7 @@ static const char *why_still(struct stage *stage, const struct stage_group *grou
                                group->c.meta.name, group->c.meta.namespace_);
     if (degraded && strcmp(degraded->status, "True") == 0)
         return sw_arena_strdup(stage->arena, degraded->message);
-    return "";
+    return stage->is_cut ? "later: so far ahead is not looked" : "";
 }
 
 static void tell_left(struct stage *stage, const struct stage_group *group,
@@ -506,10 +508,12 @@ const struct ks_forecast *ks_forecast(struct sw_arena *arena, const struct ks_wo
     struct stage *stage = stage_new(arena, world, namespace_, now_us);
     struct ks_forecast *forecasts =
         SW_ARENA_ARRAY(arena, stage->group_count + 1, struct ks_forecast);
-    size_t rounds = ROUNDS_MORE + ROUNDS_OF_A_MEMBER * stage->actor_count;
+    size_t rounds =
+        SW_MIN(ROUNDS_MORE + ROUNDS_OF_A_MEMBER * stage->actor_count, (size_t)ROUNDS_MOST);
 
-    while (rounds-- > 0 && play_round(stage)) {
-    }
+    stage->is_cut = true;
+    for (; rounds > 0 && stage->is_cut; rounds--)
+        stage->is_cut = play_round(stage);
     for (size_t i = 0; i < stage->group_count; i++) {
         struct ks_forecast *forecast = &forecasts[i];
         forecast->namespace_ = stage->groups[i].c.meta.namespace_;

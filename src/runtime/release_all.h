@@ -30,7 +30,7 @@ struct sw_release_all;
 struct sw_release_all_options {
     const char *namespace_; /* NULL: all */
     bool is_dry_run;
-    uint64_t in_order_ms; /* how long in order; 0: all at once */
+    uint64_t in_order_ms;      /* how long in order; 0: all at once */
     const char *field_manager; /* NULL: ours */
 };
 

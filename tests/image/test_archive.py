@@ -101,3 +101,14 @@ def test_all_certificates_of_the_package_are_trusted(root):
     assert count == len(re.findall(r"^/usr/share/ca-certificates/.*\.crt$", names, re.M)) > 100
     told = subprocess.run(["openssl", "storeutl", "-noout", "-certs", root / "etc/ssl/certs/ca-certificates.crt"], text=True, capture_output=True)
     assert told.stdout.endswith("Total found: %d\n" % count), told.stdout + told.stderr
+
+
+def test_the_program_is_hardened_as_it_is_told(root):
+    """What docs/security.md says of it."""
+    told = run("readelf", "--file-header", "--program-headers", "--dynamic", "--dyn-syms", "--wide", root / "usr/bin/slipway")
+    assert re.search(r"Type:\s+DYN \(Position-Independent Executable", told)
+    assert "GNU_RELRO" in told and re.search(r"\(FLAGS\)\s+BIND_NOW", told), "full RELRO"
+    assert re.search(r"GNU_STACK.* RW  0x", told), "no stack that can be executed"
+    assert " __stack_chk_fail@" in told, "stack protector"
+    assert {"__memcpy_chk", "__vsnprintf_chk"} <= set(re.findall(r" (__\w+_chk)@", told)), "_FORTIFY_SOURCE"
+    assert "RUNPATH" not in told and "RPATH" not in told, "libraries come from the system's folders alone"

@@ -9,12 +9,14 @@ import socket
 import ssl
 import threading
 import time
+import urllib.request
 
 from benchmarks import proc
 from benchmarks.admission import make_reviews, shoot
 from benchmarks.figures import Figure, median, spread
-from benchmarks.stand import COORDINATIONS, NAMESPACE, TOP, Failed, cluster, coordination, fill, first_core_of, has_real, ready_count, start_slipway, until
+from benchmarks.stand import COORDINATIONS, NAMESPACE, Failed, cluster, coordination, fill, first_core_of, has_real, ready_count, start_slipway, until
 from control_plane import api
+from story.access import SERVICE_ACCOUNT, manifests
 from story.stage import WEBHOOK_PATH
 
 SUMMARY = "replicas that take over, renewals, reloads, permissions"
@@ -107,7 +109,7 @@ def measure_renewals(bench):
     with cluster(bench) as stage:
         reviews = make_reviews(stage.folder)
         stage.client.post(COORDINATIONS % NAMESPACE, coordination("selected"))
-        stage.cluster.apply(TOP / "manifests" / "webhook.yaml")
+        stage.cluster.apply(manifests("install.yaml", ["MutatingWebhookConfiguration"]))
         slipway = stage.start_slipway("slipway", settings="webhook: {configurationName: slipway, certificates: self}\n",
                                       env={"SLIPWAY_TEST_CERTIFICATE_SECONDS": CERTIFICATE_SECONDS})
         slipway.wait_ready()
@@ -145,9 +147,16 @@ def measure_renewals(bench):
 
 # ---- reloads ----
 
+def reloads(slipway):
+    with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % slipway.metrics_port, timeout=10) as answer:
+        found = [line for line in answer.read().decode().splitlines() if line.startswith('slipway_config_reloads_total{result="applied"}')]
+    return int(float(found[0].split()[-1])) if found else 0
+
+
 def measure_reloads(bench):
     with cluster(bench) as stage:
-        slipway = start_slipway(stage)
+        slipway = stage.start_slipway(arguments=["--metrics-secure=false"])
+        slipway.wait_ready()
         fill(bench, stage.client, 10, 10)
         until(lambda: ready_count(stage.client) == 10, "the groups are Ready", 120)
         pid = slipway.process.pid
@@ -155,7 +164,7 @@ def measure_reloads(bench):
         def reload(number):
             slipway.configure("client: {qps: %d}\n" % (50 + number))
             slipway.process.send_signal(signal.SIGHUP)
-            until(lambda: slipway.log.read_text().count("configuration read again") >= number, "it has read it %d times" % number, 30, 0.005)
+            until(lambda: reloads(slipway) >= number, "it has read it %d times" % number, 30, 0.005)
 
         if not proc.until_quiet(pid):
             raise Failed("slipway does not come to rest")
@@ -171,15 +180,26 @@ def measure_reloads(bench):
 
 # ---- permissions ----
 
+def granted_rules(client):
+    """Of the roles that are bound to slipway's ServiceAccount."""
+    base = "/apis/rbac.authorization.k8s.io/v1"
+    for plural in ("clusterrolebindings", "rolebindings"):
+        for binding in client.get("%s/%s" % (base, plural))["items"]:
+            if SERVICE_ACCOUNT in [(subject.get("namespace"), subject["name"]) for subject in binding.get("subjects") or []]:
+                namespace = binding["metadata"].get("namespace")
+                is_of_cluster = binding["roleRef"]["kind"] == "ClusterRole"
+                where = "clusterroles" if is_of_cluster else "namespaces/%s/roles" % namespace
+                yield from client.get("%s/%s/%s" % (base, where, binding["roleRef"]["name"]))["rules"]
+
+
 def measure_verbs(bench):
     """One for each verb on each resource."""
-    base = "/apis/rbac.authorization.k8s.io/v1"
     with cluster(bench) as stage:
-        rules = stage.client.get(base + "/clusterroles/slipway")["rules"] + stage.client.get(base + "/namespaces/kube-system/roles/slipway")["rules"]
+        rules = list(granted_rules(stage.client))
     granted = {(group, resource, tuple(rule.get("resourceNames") or ()), verb)
-               for rule in rules for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+               for rule in rules for group in rule.get("apiGroups") or () for resource in rule["resources"] for verb in rule["verbs"]}
     verbs = sorted({verb for _, _, _, verb in granted})
-    yield Figure("rbac_verbs", len(granted), "manifests/rbac.yaml: %s; %d of them on one named object only" % (
+    yield Figure("rbac_verbs", len(granted), "manifests/install.yaml: %s; %d of them on one named object only" % (
         ", ".join(verbs), sum(bool(names) for _, _, names, _ in granted)))
 
 

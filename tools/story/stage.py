@@ -127,11 +127,11 @@ class RealStage(Stage):
 class Slipway:
     """The process, under its own ServiceAccount."""
 
-    def __init__(self, stage, name, leader_elect=False, settings="", env=None):
-        """settings: more lines of its configuration; env: more of its environment."""
+    def __init__(self, stage, name, leader_elect=False, settings="", env=None, arguments=()):
+        """settings: more lines of its configuration; env: more of its environment; arguments: more of its command line."""
         self.name = name
         self.folder = stage.folder / name
-        self.health_port, self.webhook_port = free_port(), free_port()
+        self.health_port, self.webhook_port, self.metrics_port = free_port(), free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
         (self.folder / "kubeconfig").write_text(stage.cluster.kubeconfig("kube-system"))
         self.configure(settings)
@@ -144,8 +144,8 @@ class Slipway:
                 "--webhook-bind-address", "127.0.0.1:%d" % self.webhook_port,
                 "--webhook-cert-dir", self.folder / "certs",
                 "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
-                "--metrics-bind-address", "127.0.0.1:%d" % free_port(),
-                *(["--leader-elect"] if leader_elect else []),
+                "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port,
+                *(["--leader-elect"] if leader_elect else []), *arguments,
             ], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=dict(os.environ, POD_NAME=name, **(env or {})))
 
     def configure(self, settings):

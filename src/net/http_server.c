@@ -335,6 +335,9 @@ void sw_http_server_drain(struct sw_http_server *s)
 {
     struct sw_link *const lists[] = {&s->silent, &s->quiet};
 
+    if (s->is_draining) {
+        return; /* everybody has his second already, or what is left of it */
+    }
     s->is_draining = true;
     for (size_t i = 0; i < SW_ARRAY_SIZE(lists); i++) {
         SW_LIST_EACH (link, lists[i]) {

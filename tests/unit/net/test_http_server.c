@@ -683,6 +683,25 @@ TEST(finishing_waits_for_those_in_the_middle_of_something)
     close_all();
 }
 
+/* Who came while it was drained has a second to begin, also when it stops listening meanwhile. */
+TEST(finishing_after_draining_hits_no_request_on_its_way)
+{
+    open_server(NULL);
+    int finished = 0;
+    sw_http_server_drain(w.server);
+    int late = connect_client();
+    sw_loop_virtual_advance(w.loop, 500);
+    sw_http_server_finish(w.server, 2500, count_finished, &finished);
+    sw_loop_virtual_advance(w.loop, 499);
+    assert_false(w.clients[late].has_ended);
+    say(late, GET("/"));
+    assert_heard(late, TEXT_OK_CLOSE(10, "GET /  []"));
+    assert_ended(late, 0);
+    hang_up(late);
+    assert_int_equal(finished, 1);
+    close_all();
+}
+
 TEST(finishing_does_not_wait_for_ever)
 {
     open_server(NULL);
@@ -1189,6 +1208,7 @@ int main(void)
         CASE("http server", a_handler_may_close_the_server),
         CASE("http server", draining_ends_connections_without_hitting_a_request),
         CASE("http server", finishing_waits_for_those_in_the_middle_of_something),
+        CASE("http server", finishing_after_draining_hits_no_request_on_its_way),
         CASE("http server", finishing_does_not_wait_for_ever),
         CASE("http server", finishing_with_nobody_there_is_done_at_once_and_may_be_cut_short),
         CASE("http server", the_longest_quiet_connection_makes_room),

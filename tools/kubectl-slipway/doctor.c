@@ -54,7 +54,7 @@ const struct ks_permission ks_permissions[] = {
      NULL},
     {"", "events", "", NULL, KS_CLUSTER, {"create", "patch"}, "write Events", "module events"},
     {LEASES, NULL, KS_OWN, {"create"}, "elect a leader", ELECTION},
-    {LEASES, "slipway", KS_OWN, {"get", "update"}, "elect a leader", ELECTION},
+    {LEASES, "slipway", KS_OWN, {"get", "update", "watch"}, "elect a leader", ELECTION},
     {"admissionregistration.k8s.io",
      "mutatingwebhookconfigurations",
      "",

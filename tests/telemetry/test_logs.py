@@ -125,7 +125,7 @@ def test_no_secret_is_logged_whatever_happens_to_it(scene, tmp_path):
     scene.group(*NAMES, replicas=1)
     make_certificate(slipway.folder / "certs")  # another pair of the same names
     slipway.secrets += key_lines(slipway.folder / "certs" / "tls.key")
-    until(lambda: "webhook certificate replaced" in slipway.log(), "the new pair is served", 60)
+    until(lambda: '"msg":"certificate replaced"' in slipway.log(), "the new pair is served", 60)
     slipway.settings.publish({"slipway.yaml": "client: {qps: 40, token: %s}\n" % user["token"]})
     until(lambda: "configuration cannot be used" in slipway.log(), "a mistake in the configuration is said", 60)
     slipway.check_secrets(slipway.secrets)

@@ -5,6 +5,8 @@ import contextlib
 import pathlib
 import re
 import signal
+import ssl
+import urllib.request
 
 import pytest
 
@@ -28,10 +30,17 @@ def documented():
     return found
 
 
-def shown(slipway):
+def secured_text(slipway, token):
+    """Of one that shows its metrics over HTTPS."""
+    request = urllib.request.Request("https://127.0.0.1:%d/metrics" % slipway.metrics_port, headers={"Authorization": "Bearer " + token})
+    with urllib.request.urlopen(request, timeout=30, context=ssl._create_unverified_context()) as answer:  # noqa: S323
+        return answer.read().decode()
+
+
+def shown(text):
     """The same, of what it prints."""
     kinds, labels = {}, {}
-    for line in slipway.get(slipway.metrics_port, "/metrics")[1].splitlines():
+    for line in text.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
             kinds[name] = kind
@@ -53,7 +62,8 @@ def test_the_document_names_what_is_shown_and_nothing_else(scene, whole):
     scene.until_condition("Degraded", "True", "InvalidSelector", name="selects-nothing")
     scene.update("a", "b")
     scene.until_runs("a", "b")
-    found = shown(whole)
+    secured = scene.slipway("secured", webhook=False, metrics_secure=True, leader_elect=True, lease_id="other")
+    found = dict(shown(secured_text(secured, scene.cluster.token())), **shown(whole.get(whole.metrics_port, "/metrics")[1]))
     said = documented()
     missing = sorted(set(found) - set(said))
     assert not missing, "docs/metrics.md does not name %s" % missing

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus scrapes a real slipway during rollouts: every expression of the dashboard and of the alerts is evaluated."""
 
-import contextlib
 import json
 import math
 import pathlib
 import re
 import subprocess
 import time
-import urllib.parse
-import urllib.request
 
 import pytest
 import yaml
 
-from harness.slipway import free_port
+from harness.prometheus import Prometheus
 from harness.wait import until
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -28,51 +25,9 @@ def promtool(*args):
     return subprocess.run(["promtool", *map(str, args)], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=120)
 
 
-class Prometheus:
-    """Of its own, in a folder of its own."""
-
-    def __init__(self, folder, targets):
-        self.folder, self.port = folder, free_port()
-        folder.mkdir()
-        (folder / "prometheus.yml").write_text(yaml.safe_dump({
-            "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "1s"},
-            "rule_files": [str(ALERTS)],
-            "scrape_configs": [{"job_name": "slipway", "static_configs": [{"targets": targets}]}]}))
-        self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen(
-            ["prometheus", "--config.file", folder / "prometheus.yml", "--storage.tsdb.path", folder / "data",
-             "--web.listen-address", "127.0.0.1:%d" % self.port, "--log.level", "warn"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
-
-    def ask(self, path, **query):
-        url = "http://127.0.0.1:%d/api/v1/%s?%s" % (self.port, path, urllib.parse.urlencode(query))
-        try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return json.loads(error.read())
-
-    def is_up(self):
-        with contextlib.suppress(OSError, ValueError):  # it does not answer yet, or in words
-            return [target["health"] for target in self.ask("targets")["data"]["activeTargets"]] == ["up"]
-        assert self.process.poll() is None, (self.folder / "log").read_text()
-        return False
-
-    def numbers(self, expr, since):
-        """All that the expression was since then, of all series."""
-        answer = self.ask("query_range", query=expr, start=since, end=time.time(), step=1)
-        assert answer["status"] == "success", "%s: %s" % (expr, answer)
-        return [float(value) for series in answer["data"]["result"] for _, value in series["values"]]
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(60)
-        self.log.close()
-
-
 @pytest.fixture
 def prometheus(whole, tmp_path):
-    found = Prometheus(tmp_path / "prometheus", ["127.0.0.1:%d" % whole.metrics_port])
+    found = Prometheus(tmp_path, {"job_name": "slipway", "static_configs": [{"targets": ["127.0.0.1:%d" % whole.metrics_port]}]}, [ALERTS])
     yield found
     found.stop()
 
@@ -122,7 +77,7 @@ def test_the_dashboard_can_be_imported():
 
 
 def test_every_panel_has_data_and_every_alert_can_be_evaluated(scene, whole, prometheus):
-    until(prometheus.is_up, "Prometheus scrapes slipway", 60)
+    until(lambda: prometheus.targets() == [("up", "")], lambda: "Prometheus scrapes slipway\n" + prometheus.log(), 60)
     began = time.time()
     scene.group("a", "b", "c", replicas=1, spec={"minReadySeconds": 1})
     scene.coordinate("nothing-yet", selector={"matchLabels": {"nobody": "bears-it"}})
@@ -137,11 +92,11 @@ def test_every_panel_has_data_and_every_alert_can_be_evaluated(scene, whole, pro
                 if not any(math.isfinite(number) for number in prometheus.numbers(plain(target["expr"]), began))]
     until(lambda: not empty(), lambda: "each panel has data: %s" % empty(), 30, 1)
     for rule in RULES:
-        answer = prometheus.ask("query", query=rule["expr"])
+        answer = prometheus.evaluate("query", query=rule["expr"])
         assert answer["status"] == "success", "%s: %s" % (rule["alert"], answer)
 
     def states():
-        return {rule["name"]: (rule["health"], rule["state"]) for group in prometheus.ask("rules")["data"]["groups"] for rule in group["rules"]}
+        return {rule["name"]: (rule["health"], rule["state"]) for group in prometheus.evaluate("rules")["data"]["groups"] for rule in group["rules"]}
     until(lambda: all(health == "ok" for health, _ in states().values()), lambda: "the rules are evaluated: %s" % states())
     assert set(states()) == {rule["alert"] for rule in RULES}
     assert not [name for name, (_, state) in states().items() if state == "firing"], "nothing is wrong"

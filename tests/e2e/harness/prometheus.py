@@ -5,6 +5,8 @@ import json
 import pathlib
 import shutil
 import subprocess
+import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -13,21 +15,37 @@ from control_plane.ports import free_port  # noqa: E402
 
 
 class Prometheus:
-    """scrape: one entry of scrape_configs."""
+    """scrape: one entry of scrape_configs. rules: paths of rule files."""
 
-    def __init__(self, folder, scrape):
+    def __init__(self, folder, scrape, rules=()):
         program = shutil.which("prometheus")
         assert program, "there is no prometheus here: %s/tools/packages test" % TOP
         self.folder = pathlib.Path(folder) / "prometheus"
         self.folder.mkdir(parents=True)
         self.port = free_port()
         config = self.folder / "prometheus.yml"
-        config.write_text(json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [scrape]}))
+        config.write_text(json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+                                      "rule_files": list(map(str, rules)), "scrape_configs": [scrape]}))
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen(
                 [program, "--config.file", config, "--storage.tsdb.path", self.folder / "data",
                  "--web.listen-address", "127.0.0.1:%d" % self.port],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def evaluate(self, path, **query):
+        """The whole answer, also one that says what is wrong with the question."""
+        url = "http://127.0.0.1:%d/api/v1/%s?%s" % (self.port, path, urllib.parse.urlencode(query))
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return json.loads(error.read())
+
+    def numbers(self, expression, since):
+        """All that it was from then to now, each second, of all series."""
+        answer = self.evaluate("query_range", query=expression, start=since, end=time.time(), step=1)
+        assert answer["status"] == "success", "%s: %s" % (expression, answer)
+        return [float(value) for series in answer["data"]["result"] for _, value in series["values"]]
 
     def _ask(self, path):
         try:

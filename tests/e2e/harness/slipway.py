@@ -73,6 +73,7 @@ class Slipway:
             "--health-probe-bind-address", "127.0.0.1:%d" % self.health_port,
             "--metrics-bind-address", "127.0.0.1:%d" % self.metrics_port, "--metrics-secure=%s" % str(metrics_secure).lower(),
         ]
+        self.is_metrics_secure = metrics_secure
         self.leader_elect = leader_elect
         if leader_elect:
             self.argv += ["--leader-elect", "--leader-election-id", lease_id or "slipway"]
@@ -165,7 +166,7 @@ class Slipway:
             return
         if self.is_running:
             self.signal(signal.SIGCONT)
-            self.overlap_s += self.metric("slipway_overlap_seconds_total")
+            self.overlap_s += 0 if self.is_metrics_secure else self.metric("slipway_overlap_seconds_total")
             self.signal(signal.SIGTERM)
         try:
             code = self.process.wait(timeout_s)

@@ -182,10 +182,11 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
                     "Of a Deployment: takes the annotation slipway.dev/hold away. It does not",
                     "jump the queue: where a coordination holds it too, it rolls in its turn.",
                     "",
-                    "With --all: what slipway release-all does, for the day on which slipway is",
-                    "removed. Every Deployment that slipway paused is resumed at once, in no",
-                    "order, and slipway's annotations go; a person's own pause and hold stay.",
-                    "Stop slipway before, or it holds them again. Asks first, unless --yes.",
+                    "With --all: what slipway release-all does without a time limit. Every",
+                    "Deployment that slipway paused is resumed at once, in no order, and",
+                    "slipway's annotations go; a person's own pause stays. Stop slipway before,",
+                    "or it holds them again. Asks first, unless --yes. To remove slipway in",
+                    "order, one Deployment after the other: helm uninstall.",
                 },
             .examples =
                 {

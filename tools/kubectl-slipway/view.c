@@ -46,9 +46,10 @@ enum ks_state ks_state_of(const struct coordination *c)
 
     if (c->observed_generation < c->meta.generation)
         return KS_UNSEEN;
-    if (strcmp(reason, "Error") == 0 || strcmp(reason, "InvalidSelector") == 0)
+    if (strcmp(reason, "Error") == 0 || strcmp(reason, "InvalidSelector") == 0 ||
+        strcmp(reason, "TakeOverFailed") == 0)
         return KS_BROKEN;
-    if (strcmp(reason, "RolloutFailed") == 0)
+    if (strcmp(reason, "RolloutFailed") == 0 && strcmp(c->failure_policy, "Skip") != 0)
         return KS_FAILING;
     if (c->is_suspended)
         return KS_SUSPENDED;

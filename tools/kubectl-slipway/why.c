@@ -11,11 +11,9 @@
  *   TurnEnds           its turn, and complete: minReadySeconds run
  *   Rolling            its turn
  *   PutAside           failed before, under failurePolicy Skip
- *   waits, because of  Unseen, Suspended, InvalidSelector, PeerFailed, PeerPaused, PeerUnavailable,
- *                      or nothing else: WaitsForTurn
- *   RollsWithoutTurn   changed while no webhook was reached
- *   ScaledToZero       no Pods: nothing could roll
- *   AtRest             nothing to roll
+ *   waits, because of  Unseen, Suspended, PeerFailed, PeerPaused, PeerUnavailable, another reason
+ * of Degraded, or nothing else: WaitsForTurn RollsWithoutTurn   changed while no webhook was
+ * reached ScaledToZero       no Pods: nothing could roll AtRest             nothing to roll
  */
 #include "why.h"
 
@@ -317,6 +315,9 @@ static bool decide_obstacle(struct asker *a, const struct ks_group *group)
         say(a, text(a, "coordination %s is suspended: nobody starts", name));
         return true;
     }
+    /* With Skip it is put aside, and no longer in the way. */
+    if (strcmp(reason, "RolloutFailed") == 0 && strcmp(c->failure_policy, "Skip") == 0)
+        return false;
     if (strcmp(reason, "RolloutFailed") == 0) {
         a->why->reason = "PeerFailed";
         advice = "cure it, or give it a new template; failurePolicy: Skip would put it aside";

@@ -75,6 +75,9 @@ TEST(tells_what_stands_in_the_way_of_the_whole_group)
         {"", DEGRADED("RolloutFailed", "b has failed"), "PeerFailed", "b has failed"},
         {"", DEGRADED("PausedByUser", "b is paused"), "PeerPaused", "b is paused"},
         {"", DEGRADED("PeerUnavailable", "x is down"), "PeerUnavailable", "skip-guard=true"},
+        {"\"failurePolicy\":\"Skip\"", DEGRADED("RolloutFailed", "b has failed"), "WaitsForTurn",
+         "nothing has to be done"},
+        {"", DEGRADED("TakeOverFailed", "refused"), "TakeOverFailed", "refused"},
         {"", "\"observedGeneration\":0", "Unseen", "doctor"},
     };
 
@@ -204,7 +207,9 @@ TEST(names_the_state_of_a_coordination)
         {"", DEGRADED("PausedByUser", ""), KS_BLOCKED},
         {"", DEGRADED("RolloutFailed", ""), KS_FAILING},
         {"\"suspend\":true", DEGRADED("RolloutFailed", ""), KS_FAILING},
+        {"\"failurePolicy\":\"Skip\"", "\"pending\":1," DEGRADED("RolloutFailed", ""), KS_PENDING},
         {"", DEGRADED("InvalidSelector", ""), KS_BROKEN},
+        {"", DEGRADED("TakeOverFailed", ""), KS_BROKEN},
         {"", "\"observedGeneration\":0", KS_UNSEEN},
     };
 

@@ -44,6 +44,13 @@ const struct ks_flag_text ks_flags[KS_FLAG_COUNT] = {
                 {"everything that slipway holds in the namespace (with -A: in",
                  "the cluster), before slipway is removed"}},
     [KS_YES] = {"yes", 'y', NULL, NULL, false, {"do not ask"}},
+    [KS_TIME_LIMIT] = {"time-limit",
+                       0,
+                       "DURATION",
+                       NULL,
+                       false,
+                       {"with --all: for so long (3m) one after the other; what still",
+                        "waits then goes at once"}},
     [KS_DRY_RUN] = {"dry-run",
                     0,
                     "server|none",
@@ -175,29 +182,31 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
     [KS_RELEASE] =
         {
             .name = "release",
-            .usage = "DEPLOYMENT... | --all [-A] [--yes]",
+            .usage = "DEPLOYMENT... | --all [-A] [--time-limit DURATION] [--yes]",
             .summary = "undo hold; with --all let go of everything that slipway holds",
             .text =
                 {
                     "Of a Deployment: takes the annotation slipway.dev/hold away. It does not",
                     "jump the queue: where a coordination holds it too, it rolls in its turn.",
                     "",
-                    "With --all: what slipway release-all does without a time limit. Every",
-                    "Deployment that slipway paused is resumed at once, in no order, and",
-                    "slipway's annotations go; a person's own pause stays. Stop slipway before,",
-                    "or it holds them again. Asks first, unless --yes. To remove slipway in",
-                    "order, one Deployment after the other: helm uninstall.",
+                    "With --all: what slipway release-all does. Every Deployment that slipway",
+                    "paused is resumed, and slipway's annotations go; a person's own pause stays.",
+                    "All at once and in no order, or, with --time-limit, for so long one after the",
+                    "other in each namespace. Stop slipway before, or it holds them again; helm",
+                    "uninstall does all of this by itself. Asks first, unless --yes.",
                 },
             .examples =
                 {
                     {"Undo a hold", "kubectl slipway release checkout"},
                     {"What would be let go?", "kubectl slipway release --all -A --dry-run"},
-                    {"Let go of everything", "kubectl scale deployment/slipway -n kube-system "
-                                             "--replicas=0 && kubectl slipway release --all -A"},
+                    {"Let go of everything",
+                     "kubectl scale deployment/slipway -n kube-system "
+                     "--replicas=0 && kubectl slipway release --all -A --time-limit 10m"},
                 },
             .names = KS_DEPLOYMENTS,
             .most = MANY,
-            .flags = F(KS_ALL) | F(KS_ALL_NAMESPACES) | F(KS_YES) | F(KS_DRY_RUN),
+            .flags =
+                F(KS_ALL) | F(KS_ALL_NAMESPACES) | F(KS_TIME_LIMIT) | F(KS_YES) | F(KS_DRY_RUN),
         },
     [KS_SKIP] =
         {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/time.h"
 #include "base/util.h"
 
 bool ks_takes(const struct ks_command *command, enum ks_flag flag)
@@ -149,8 +150,9 @@ static int check_names(struct ks_options *options, struct sw_error *error)
         return sw_error_set(error, -EINVAL, "release: either names or --all, not both");
     if (is_release && !options->values[KS_ALL] && options->name_count == 0)
         return sw_error_set(error, -EINVAL, "release: name a Deployment, or say --all");
-    if (is_release && !options->values[KS_ALL] && options->values[KS_ALL_NAMESPACES])
-        return sw_error_set(error, -EINVAL, "release: -A goes with --all only");
+    if (is_release && !options->values[KS_ALL] &&
+        (options->values[KS_ALL_NAMESPACES] || options->values[KS_TIME_LIMIT]))
+        return sw_error_set(error, -EINVAL, "release: -A and --time-limit go with --all only");
     if (options->name_count < command->least || options->name_count > command->most)
         return sw_error_set(error, -EINVAL, "usage: kubectl slipway %s %s", command->name,
                             command->usage);
@@ -163,6 +165,8 @@ static int check_names(struct ks_options *options, struct sw_error *error)
 static int check_flags(const struct ks_options *options, struct sw_error *error)
 {
     const char *output = options->values[KS_OUTPUT], *dry_run = options->values[KS_DRY_RUN];
+    const char *limit = options->values[KS_TIME_LIMIT];
+    uint64_t limit_ms;
 
     for (size_t i = 0; i < KS_FLAG_COUNT; i++)
         if (options->values[i] && !ks_takes(options->command, (enum ks_flag)i))
@@ -174,6 +178,9 @@ static int check_flags(const struct ks_options *options, struct sw_error *error)
         return sw_error_set(error, -EINVAL, "--watch and --output do not go together");
     if (dry_run && strcmp(dry_run, "server") != 0 && strcmp(dry_run, "none") != 0)
         return sw_error_set(error, -EINVAL, "--dry-run=%s: server and none are known", dry_run);
+    if (limit && (sw_duration_parse(limit, &limit_ms) || limit_ms == 0))
+        return sw_error_set(error, -EINVAL,
+                            "--time-limit %s: a duration is wanted, such as 90s, 10m", limit);
     return 0;
 }
 

@@ -32,6 +32,7 @@ enum ks_flag {
     KS_REASON,
     KS_ALL,
     KS_YES,
+    KS_TIME_LIMIT,
     KS_DRY_RUN,
     KS_SLIPWAY_NAMESPACE,
     KS_SERVICE_ACCOUNT,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "base/time.h"
 #include "run.h"
 #include "runtime/release_all.h"
 #include "session.h"
@@ -46,8 +47,9 @@ static enum ks_exit confirm(const struct ks_session *session)
         return KS_USAGE;
     }
     fprintf(stderr,
-            "Let go of everything that slipway holds in %s%s? All of it rolls at once. [y/N] ",
-            namespace_ ? "namespace " : "the whole cluster", namespace_ ? namespace_ : "");
+            "Let go of everything that slipway holds in %s%s? What has a change rolls %s. [y/N] ",
+            namespace_ ? "namespace " : "the whole cluster", namespace_ ? namespace_ : "",
+            ks_flag(session, KS_TIME_LIMIT) ? "one after the other" : "at once");
     if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
         return KS_DONE;
     ks_complain("nothing was done");
@@ -56,7 +58,7 @@ static enum ks_exit confirm(const struct ks_session *session)
 
 enum ks_exit ks_run_release_all(struct ks_session *session)
 {
-    const struct sw_release_all_options options = {
+    struct sw_release_all_options options = {
         .namespace_ = ks_namespace(session),
         .is_dry_run = is_dry_run(session),
         .field_manager = KS_FIELD_MANAGER,
@@ -66,6 +68,8 @@ enum ks_exit ks_run_release_all(struct ks_session *session)
 
     if (status != KS_DONE)
         return status;
+    if (ks_flag(session, KS_TIME_LIMIT)) /* it has been looked at with the other flags */
+        sw_duration_parse(session->options->values[KS_TIME_LIMIT], &options.in_order_ms);
     sw_release_all(session->loop, session->client, &options, &session->out, on_released,
                    &releasing);
     while (!releasing.is_over)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl slipway, each command as a person uses it, on a cluster on which slipway works."""
 
+import datetime
 import json
 import os
 import re
@@ -29,12 +30,12 @@ def environment(scene, **more):
 
 
 def run(scene, *args, status=DONE, namespace=True, **env):
-    """What it prints; what it complains of where it is to fail."""
+    """What it prints; what it complains of where it is to fail. status None: any."""
     argv = [str(PROGRAM), *args, *(["-n", scene.namespace] if namespace else [])]
     done = subprocess.run(argv, env=environment(scene, **env), text=True, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
     assert not any(word in done.stderr for word in SANITIZERS), done.stderr
-    assert done.returncode == status, "%s: %d\n%s%s" % (argv, done.returncode, done.stdout, done.stderr)
-    return done.stdout if status in (DONE, FINDINGS) else done.stderr
+    assert status in (None, done.returncode), "%s: %d\n%s%s" % (argv, done.returncode, done.stdout, done.stderr)
+    return done.stdout if done.returncode in (DONE, FINDINGS) else done.stderr
 
 
 def facts(scene, *args, **options):
@@ -249,6 +250,12 @@ def own_deployment(scene, replicas, image="example.org/slipway:0.1.0"):
                               "spec": {"serviceAccountName": "slipway", "containers": [{"name": "slipway", "image": image}]}}}})
 
 
+def lease(scene, name, holder, renewed):
+    scene.api.post("/apis/coordination.k8s.io/v1/namespaces/%s/leases" % scene.namespace, {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}})
+
+
 def is_gone(scene, path):
     try:
         scene.api.get(path)
@@ -290,9 +297,9 @@ def test_doctor_finds_no_crd_no_replicas_and_an_old_lease(own_scene):
     own_scene.slipway()
     own_deployment(own_scene, 2, image="example.org/slipway:9.9.9")
     slipway_namespace = ("--slipway-namespace", own_scene.namespace)
-    own_scene.api.post("/apis/coordination.k8s.io/v1/namespaces/%s/leases" % own_scene.namespace, {
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "slipway"},
-        "spec": {"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "2020-01-01T00:00:00.000000Z"}})
+    lease(own_scene, "another-id", "slipway-5d9f-x2x", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    assert "slipway-5d9f-x2x leads" in [item["message"] for item in facts(own_scene, "doctor", *slipway_namespace, status=None)["items"]]
+    lease(own_scene, "slipway", "gone", "2020-01-01T00:00:00.000000Z")
     own_scene.stall_pods()
     own_scene.api.patch("/apis/apps/v1/namespaces/%s/deployments/slipway" % own_scene.namespace, {"spec": {"replicas": 0}})
     items = facts(own_scene, "doctor", *slipway_namespace, status=FINDINGS)["items"]

@@ -31,6 +31,7 @@ struct doctor {
     struct ks_session *session;
     struct ks_findings findings;
     const char *own_namespace, *service_account;
+    const char *deployment;    /* of slipway; NULL: not known */
     const char *configuration; /* of webhooks, in which slipway is named; NULL */
     int64_t replicas;          /* of slipway; -1: not known */
     bool has_lease;
@@ -346,6 +347,7 @@ static void take_deployment(struct doctor *doctor, const struct sw_json *deploym
 
     ks_check_replicas(&doctor->findings, deployment, SW_VERSION);
     doctor->own_namespace = text_at(sw_json_get(deployment, "metadata"), "namespace");
+    doctor->deployment = text_at(sw_json_get(deployment, "metadata"), "name");
     if (!doctor->service_account)
         doctor->service_account = account ? account : "default";
     doctor->replicas = sw_json_get_int(sw_json_get(deployment, "spec"), "replicas", 1);
@@ -382,20 +384,38 @@ static void check_replicas(struct doctor *doctor)
         doctor->own_namespace = wanted;
 }
 
-static void check_lease(struct doctor *doctor)
+/* The one of the usual name; else one that a Pod of slipway's Deployment holds, since
+ * leaderElection.id may name another. NULL: there is none, or answer says why not. */
+static const struct sw_json *find_lease(struct doctor *doctor, struct ks_answer *ret_answer)
 {
     struct ks_session *session = doctor->session;
-    const char *path =
-        sw_arena_printf(session->arena, "/apis/coordination.k8s.io/v1/namespaces/%s/leases/slipway",
-                        doctor->own_namespace);
+    const char *path = sw_arena_printf(
+        session->arena, "/apis/coordination.k8s.io/v1/namespaces/%s/leases", doctor->own_namespace);
+    const struct sw_json *list = ks_get(session, path, ret_answer), *found = NULL;
+    const struct sw_json *items = sw_json_get(list, "items");
+    const char *own = doctor->deployment ? doctor->deployment : "slipway";
+
+    for (size_t i = 0; i < sw_json_size(items); i++) {
+        const struct sw_json *lease = sw_json_element(items, i);
+        const char *holder = text_at(sw_json_get(lease, "spec"), "holderIdentity");
+        if (strcmp(text_at(sw_json_get(lease, "metadata"), "name"), "slipway") == 0)
+            return lease;
+        if (strncmp(holder, own, strlen(own)) == 0 && holder[strlen(own)] == '-')
+            found = lease;
+    }
+    return found;
+}
+
+static void check_lease(struct doctor *doctor)
+{
     struct ks_answer answer;
-    const struct sw_json *lease = ks_get(session, path, &answer);
+    const struct sw_json *lease = find_lease(doctor, &answer);
 
     doctor->has_lease = lease != NULL;
-    if (!lease && answer.status != 404)
-        find_unknown(doctor, "lease", "the Lease", &answer);
+    if (answer.status >= 200 && answer.status < 300)
+        ks_check_lease(&doctor->findings, lease, doctor->replicas, ks_now_us(doctor->session));
     else
-        ks_check_lease(&doctor->findings, lease, doctor->replicas, ks_now_us(session));
+        find_unknown(doctor, "lease", "Leases", &answer);
 }
 
 /* ---- permissions ---- */

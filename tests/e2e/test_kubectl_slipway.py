@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kubectl slipway, each command as a person uses it, on a cluster on which slipway works."""
 
+import base64
 import datetime
 import json
 import os
@@ -291,6 +292,32 @@ def test_doctor_finds_a_webhook_that_nobody_reaches(own_scene):
     assert findings(own_scene) == []
     own_scene.no_webhook()
     assert any("no webhook configuration names slipway" in message for check, message in findings(own_scene))
+
+
+@only_sim
+def test_doctor_looks_behind_the_service_of_a_webhook(own_scene):
+    """Nobody listens there, and failurePolicy hides it: what the objects tell has to do."""
+    ca = (TOP / "tests" / "data" / "webhook" / "one.crt").read_bytes()
+    name, namespace = "slipway-" + own_scene.namespace, own_scene.namespace
+    own_scene.cluster.register_webhook(name, {"slipway.test/namespace": namespace}, "https://x/", ca, "Ignore")
+    service = {"namespace": namespace, "name": "hook", "path": "/mutate-apps-v1-deployment"}
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/" + name
+    webhook = own_scene.api.get(path)["webhooks"][0]
+    webhook["clientConfig"] = {"service": service, "caBundle": webhook["clientConfig"]["caBundle"]}
+    own_scene.api.patch(path, {"webhooks": [webhook]})
+
+    def said():
+        return " ".join(message for check, message in findings(own_scene) if check == "webhook")
+    until(lambda: "no ready Pod is behind the Service %s/hook" % namespace in said(), lambda: "nobody is behind it: " + said())
+    own_scene.api.post("/api/v1/namespaces/%s/endpoints" % namespace, {
+        "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "hook"},
+        "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 9443}]}]})
+    until(lambda: said().endswith("does not get answers from the webhook"), lambda: "somebody is behind it: " + said())
+    other = (TOP / "tests" / "data" / "webhook" / "two.crt").read_bytes()
+    own_scene.api.post("/api/v1/namespaces/%s/secrets" % namespace, {
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hook"}, "data": {"ca.crt": base64.b64encode(other).decode()}})
+    until(lambda: "caBundle does not have the authority of the Secret %s/hook" % namespace in said(), lambda: "another authority: " + said())
+    own_scene.no_webhook()
 
 
 def test_doctor_finds_no_crd_no_replicas_and_an_old_lease(own_scene):

@@ -117,7 +117,7 @@ void ks_find(struct ks_findings *findings, enum ks_result result, const char *ch
     findings->counts[result]++;
 }
 
-static const char *text_at(const struct sw_json *object, const char *key)
+const char *ks_text_at(const struct sw_json *object, const char *key)
 {
     const char *text = sw_json_get_string(object, key);
 
@@ -139,7 +139,7 @@ static const struct sw_json *element_of(const struct sw_json *array, const char 
                                         const char *text)
 {
     for (size_t i = 0; i < sw_json_size(array); i++)
-        if (strcmp(text_at(sw_json_element(array, i), key), text) == 0)
+        if (strcmp(ks_text_at(sw_json_element(array, i), key), text) == 0)
             return sw_json_element(array, i);
     return NULL;
 }
@@ -177,7 +177,7 @@ void ks_check_crd(struct ks_findings *findings, const struct sw_json *crd)
         element_of(sw_json_at(crd, "status", "conditions", NULL), "type", "Established");
     const struct sw_json *v1 = element_of(sw_json_at(crd, "spec", "versions", NULL), "name", "v1");
 
-    if (!established || strcmp(text_at(established, "status"), "True") != 0) {
+    if (!established || strcmp(ks_text_at(established, "status"), "True") != 0) {
         ks_find(findings, KS_BAD, "crd", "kubectl describe crd says why",
                 "the CRD of DeploymentCoordination is not established");
         return;
@@ -206,11 +206,12 @@ void ks_check_crd(struct ks_findings *findings, const struct sw_json *crd)
 bool ks_is_our_webhook(const struct sw_json *webhook)
 {
     const struct sw_json *client = sw_json_get(webhook, "clientConfig");
-    const char *path = text_at(sw_json_get(client, "service"), "path");
-    const char *url = text_at(client, "url");
+    const char *path = ks_text_at(sw_json_get(client, "service"), "path");
+    const char *url = ks_text_at(client, "url");
     size_t len = strlen(url), of_path = sizeof(WEBHOOK_PATH) - 1;
 
-    return strcmp(text_at(webhook, "name"), WEBHOOK_NAME) == 0 || strcmp(path, WEBHOOK_PATH) == 0 ||
+    return strcmp(ks_text_at(webhook, "name"), WEBHOOK_NAME) == 0 ||
+           strcmp(path, WEBHOOK_PATH) == 0 ||
            (len > of_path && strcmp(url + len - of_path, WEBHOOK_PATH) == 0);
 }
 
@@ -265,23 +266,23 @@ void ks_check_webhook(struct ks_findings *findings, const char *configuration,
     static const char apply[] = "set it as slipway's manifests have it, or let slipway do so "
                                 "(webhook.configurationName)";
     const char *label = sw_arena_printf(findings->arena, "webhook %s of %s",
-                                        text_at(webhook, "name"), configuration);
+                                        ks_text_at(webhook, "name"), configuration);
     size_t before = findings->counts[KS_BAD] + findings->counts[KS_WARNING];
 
     *ret_ca_pem = NULL;
-    check_ca(findings, label, text_at(sw_json_get(webhook, "clientConfig"), "caBundle"),
+    check_ca(findings, label, ks_text_at(sw_json_get(webhook, "clientConfig"), "caBundle"),
              ret_ca_pem);
     if (!has_rule(webhook, "CREATE") || !has_rule(webhook, "UPDATE"))
         ks_find(findings, KS_BAD, "webhook", apply,
                 "%s: its rules do not name both CREATE and UPDATE of apps/v1 deployments", label);
-    if (strcmp(text_at(webhook, "reinvocationPolicy"), "IfNeeded") != 0)
+    if (strcmp(ks_text_at(webhook, "reinvocationPolicy"), "IfNeeded") != 0)
         ks_find(findings, KS_WARNING, "webhook", apply,
                 "%s: reinvocationPolicy is not IfNeeded: a template that another webhook changes "
                 "after slipway is not seen",
                 label);
     if (findings->counts[KS_BAD] + findings->counts[KS_WARNING] == before)
         ks_find(findings, KS_GOOD, "webhook", "", "%s is as it should be (failurePolicy %s)", label,
-                text_at(webhook, "failurePolicy"));
+                ks_text_at(webhook, "failurePolicy"));
 }
 
 /* ---- replicas ---- */
@@ -328,7 +329,8 @@ void ks_check_replicas(struct ks_findings *findings, const struct sw_json *deplo
 {
     const struct sw_json *metadata = sw_json_get(deployment, "metadata");
     const struct sw_json *status = sw_json_get(deployment, "status");
-    const char *namespace_ = text_at(metadata, "namespace"), *name = text_at(metadata, "name");
+    const char *namespace_ = ks_text_at(metadata, "namespace"),
+               *name = ks_text_at(metadata, "name");
     int64_t want = sw_json_get_int(sw_json_get(deployment, "spec"), "replicas", 1);
     int64_t ready = sw_json_get_int(status, "readyReplicas", 0);
     int64_t updated = sw_json_get_int(status, "updatedReplicas", 0);
@@ -358,14 +360,15 @@ void ks_check_replicas(struct ks_findings *findings, const struct sw_json *deplo
                 name);
     const struct sw_json *containers =
         sw_json_at(deployment, "spec", "template", "spec", "containers", NULL);
-    check_version(findings, text_at(sw_json_element(containers, 0), "image"), own_version);
+    check_version(findings, ks_text_at(sw_json_element(containers, 0), "image"), own_version);
 }
 
 void ks_check_lease(struct ks_findings *findings, const struct sw_json *lease, int64_t replicas,
                     int64_t now_us)
 {
     const struct sw_json *spec = sw_json_get(lease, "spec");
-    const char *holder = text_at(spec, "holderIdentity"), *renewed = text_at(spec, "renewTime");
+    const char *holder = ks_text_at(spec, "holderIdentity"),
+               *renewed = ks_text_at(spec, "renewTime");
     int64_t seconds = sw_json_get_int(spec, "leaseDurationSeconds", 15), renewed_us = 0;
     char age[KS_DURATION_SIZE];
 

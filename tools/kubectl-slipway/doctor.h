@@ -43,6 +43,9 @@ SW_PRINTF(5, 6)
 void ks_find(struct ks_findings *findings, enum ks_result result, const char *check,
              const char *advice, const char *format, ...);
 
+/* A member that is text; "" else. */
+const char *ks_text_at(const struct sw_json *object, const char *key);
+
 /* The CustomResourceDefinition: established, served as v1, with what slipway writes. */
 void ks_check_crd(struct ks_findings *findings, const struct sw_json *crd);
 /* An entry of a MutatingWebhookConfiguration: rules, policies, the form of caBundle. *ret_ca_pem,

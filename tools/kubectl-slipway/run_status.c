@@ -18,16 +18,6 @@
 
 /* ---- those that were asked for ---- */
 
-static bool is_wanted(const struct ks_session *session, const char *name)
-{
-    const struct ks_options *options = session->options;
-
-    for (size_t i = 0; i < options->name_count; i++)
-        if (strcmp(options->names[i], name) == 0)
-            return true;
-    return options->name_count == 0;
-}
-
 static const char *where(const struct ks_session *session)
 {
     const char *namespace_ = ks_namespace(session);
@@ -83,7 +73,7 @@ enum ks_exit ks_run_status(struct ks_session *session)
     size_t count = 0;
 
     for (size_t i = 0; i < world->group_count; i++)
-        if (is_wanted(session, world->groups[i].c->meta.name))
+        if (ks_is_wanted(session, world->groups[i].c->meta.name))
             views[count++] = ks_view(session->arena, world, &world->groups[i]);
     if (ks_flag(session, KS_OUTPUT))
         ks_put(session->options->values[KS_OUTPUT],
@@ -147,10 +137,8 @@ static void add_plan(struct ks_session *session, struct ks_table *table,
         add_plan_row(session, table, forecast, true, "-", "-", "nobody waits");
 }
 
-static void plan_json(struct ks_session *session, const struct ks_forecast *forecast,
-                      struct sw_json *json)
+static void plan_json(const struct ks_forecast *forecast, struct sw_json *json)
 {
-    (void)session;
     sw_json_set_string(json, "namespace", forecast->namespace_);
     sw_json_set_string(json, "name", forecast->coordination);
     if (forecast->still[0])
@@ -193,10 +181,10 @@ enum ks_exit ks_run_plan(struct ks_session *session)
         const struct ks_forecast *forecasts =
             ks_forecast(session->arena, world, namespace_, ks_now_us(session), &count);
         for (uint32_t k = 0; k < count; k++) {
-            if (!is_wanted(session, forecasts[k].coordination))
+            if (!ks_is_wanted(session, forecasts[k].coordination))
                 continue;
             add_plan(session, table, world, &forecasts[k]);
-            plan_json(session, &forecasts[k], sw_json_append_object(items));
+            plan_json(&forecasts[k], sw_json_append_object(items));
         }
     }
     if (ks_flag(session, KS_OUTPUT))

@@ -99,6 +99,16 @@ const char *ks_namespace(const struct ks_session *session)
     return named ? named : sw_credentials_namespace(session->credentials);
 }
 
+bool ks_is_wanted(const struct ks_session *session, const char *name)
+{
+    const struct ks_options *options = session->options;
+
+    for (size_t i = 0; i < options->name_count; i++)
+        if (strcmp(options->names[i], name) == 0)
+            return true;
+    return options->name_count == 0;
+}
+
 const char *ks_write_query(const struct ks_session *session)
 {
     const char *dry_run = session->options->values[KS_DRY_RUN];

@@ -87,16 +87,6 @@ static struct ks_world *look(struct watcher *watcher, struct sw_arena *arena)
         (const struct sw_deployment *const *)(const void *)deployments.at, deployments.count);
 }
 
-static bool is_wanted(const struct watcher *watcher, const char *name)
-{
-    const struct ks_options *options = watcher->session->options;
-
-    for (size_t i = 0; i < options->name_count; i++)
-        if (strcmp(options->names[i], name) == 0)
-            return true;
-    return options->name_count == 0;
-}
-
 /* ---- lines ---- */
 
 static const char *told_before(struct watcher *watcher, const char *key, const char *line)
@@ -166,7 +156,7 @@ static void print(struct watcher *watcher, struct sw_arena *arena, size_t cut, s
     size_t count = 0;
 
     for (size_t i = 0; i < world->group_count; i++)
-        if (is_wanted(watcher, world->groups[i].c->meta.name))
+        if (ks_is_wanted(session, world->groups[i].c->meta.name))
             views[count++] = ks_view(arena, world, &world->groups[i]);
     if (watcher->is_terminal && count == 0)
         sw_buf_puts(out, "no coordinations\n");

@@ -68,7 +68,7 @@ class Rendered(list):
         """Of all roles that are bound for ever: (namespaced?, group, resource, name or "") -> set of verbs."""
         found = {}
         for role in self.of("ClusterRole") + self.of("Role"):
-            if role["metadata"]["name"].endswith(("-release", "-metrics-reader")):
+            if role["metadata"]["name"].endswith(("-release", "-release-work", "-metrics-reader")):
                 continue
             for rule in role["rules"]:
                 for group in rule["apiGroups"]:

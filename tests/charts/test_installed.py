@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts and the plain manifests on the real control plane."""
 
+import http.client
 import json
 import re
+import ssl
 import subprocess
 
 import pytest
@@ -50,6 +52,30 @@ def nothing_of_ours(scene, name):
     return not [key for key in annotations if key.startswith("slipway.dev/")]
 
 
+def metrics_status(scene, replica, account):
+    """What somebody gets who asks for metrics with the token of that ServiceAccount; None: without one."""
+    unverified = ssl.create_default_context()
+    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+    headers = {"Authorization": "Bearer " + scene.cluster.token(scene.namespace, account)} if account else {}
+    connection = http.client.HTTPSConnection("127.0.0.1", replica.metrics_port, timeout=30, context=unverified)
+    try:
+        connection.request("GET", "/metrics", headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def look_at_metrics(scene, replica):
+    """With the chart's ClusterRole, and without."""
+    for account in "reader", "stranger":
+        scene.api.post("/api/v1/namespaces/%s/serviceaccounts" % scene.namespace, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})
+    scene.cluster.kubectl("create", "clusterrolebinding", scene.namespace, "--clusterrole=slipway-metrics-reader", "--serviceaccount=%s:reader" % scene.namespace)
+    try:
+        assert [metrics_status(scene, replica, account) for account in ("reader", "stranger", None)] == [200, 403, 401]
+    finally:
+        scene.cluster.kubectl("delete", "clusterrolebinding", scene.namespace)
+
+
 def secret(scene):
     return scene.api.get(SECRET).get("data")
 
@@ -66,6 +92,8 @@ def test_it_is_installed_works_is_upgraded_and_leaves_nothing_behind(installed, 
     for replica in installed.replicas:
         until(lambda replica=replica: "all permissions are there" in replica.log(), "it has asked for its permissions")
         assert "permissions are missing" not in replica.log() and "orbidden" not in replica.log(), replica.log_tail()
+
+    look_at_metrics(scene, first)
 
     # An upgrade takes nothing out of the Secret, and what slipway reads again by itself needs no new Pod.
     made = secret(scene)

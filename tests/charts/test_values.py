@@ -90,13 +90,19 @@ OURS = [
      {"enabled": True, "id": "slipway", "leaseDuration": "30s", "renewDeadline": "20s", "retryPeriod": "1s"}),
     ({"serviceMonitor": {"labels": {"a": "b"}, "interval": "5s"}},
      lambda r: (r.one("ServiceMonitor")["metadata"]["labels"]["a"], r.one("ServiceMonitor")["spec"]["endpoints"][0]["interval"]), ("b", "5s")),
+    ({"metrics": {"secure": False}}, lambda r: (r.settings["metrics"]["secure"], "scheme" in r.one("ServiceMonitor")["spec"]["endpoints"][0],
+                                                (False, "authentication.k8s.io", "tokenreviews", "") in r.rules(), len(r.of("ClusterRole"))), (False, False, False, 2)),
+    ({"metrics": {"secretName": "m"}}, lambda r: (r.settings["metrics"]["certDir"], [v["secret"]["secretName"] for v in r.pod["volumes"] if v["name"] == "metrics-tls"],
+                                                  [m["mountPath"] for m in r.container["volumeMounts"] if m["name"] == "metrics-tls"],
+                                                  r.one("ServiceMonitor")["spec"]["endpoints"][0]["tlsConfig"]["insecureSkipVerify"]),
+     ("/run/slipway/metrics-tls", ["m"], ["/run/slipway/metrics-tls"], False)),
     ({"metrics": {"secure": True}}, lambda r: (r.one("ServiceMonitor")["spec"]["endpoints"][0]["scheme"],
                                                "bearerTokenFile" in r.one("ServiceMonitor")["spec"]["endpoints"][0]), ("https", True)),
     ({"networkPolicy": {"enabled": True}}, lambda r: sorted(port["port"] for rule in r.one("NetworkPolicy")["spec"]["ingress"] for port in rule["ports"]),
      [7712, 7713, 9443]),
     ({"networkPolicy": {"enabled": True, "metricsFrom": [{"podSelector": {}}]}},
      lambda r: [rule.get("from") for rule in r.one("NetworkPolicy")["spec"]["ingress"]], [None, [{"podSelector": {}}]]),
-    ({"watchNamespace": "shop"}, lambda r: r.settings["namespace"], "shop"),
+    ({"watchNamespace": "shop"}, lambda r: (r.settings["namespace"], r.webhook["namespaceSelector"]), ("shop", {"matchLabels": {"kubernetes.io/metadata.name": "shop"}})),
     ({"log": {"level": "debug", "format": "console"}}, lambda r: r.settings["log"], {"level": "debug", "format": "console"}),
     ({"client": {"qps": 7}}, lambda r: r.settings["client"], {"qps": 7, "burst": 100}),
     ({"stopDelay": "9s"}, lambda r: r.settings["stopDelay"], "9s"),
@@ -238,7 +244,7 @@ def test_kube_deployment_coordinators_own_values_work_unchanged():
 def test_several_replicas_elect_a_leader_whatever_is_said():
     rendered = render({"leaderElection": {"enabled": False}, "replicaCount": 2})
     assert rendered.settings["leaderElection"]["enabled"] is True
-    assert rendered.rules()[(True, "coordination.k8s.io", "leases", "slipway")] == {"get", "update"}
+    assert rendered.rules()[(True, "coordination.k8s.io", "leases", "slipway")] == {"get", "update", "watch"}
 
 
 def test_permissions_are_those_of_what_is_enabled():
@@ -252,13 +258,20 @@ def test_permissions_are_those_of_what_is_enabled():
         (False, "authentication.k8s.io", "tokenreviews", ""): {"create"},
         (False, "authorization.k8s.io", "subjectaccessreviews", ""): {"create"},
         (True, "coordination.k8s.io", "leases", ""): {"create"},
-        (True, "coordination.k8s.io", "leases", "slipway"): {"get", "update"},
+        (True, "coordination.k8s.io", "leases", "slipway"): {"get", "update", "watch"},
         (True, "", "secrets", "slipway-webhook"): {"list", "watch", "patch"},
     }
     least = render({"replicaCount": 1, "leaderElection": {"enabled": False}, "webhook": {"enabled": False}, "metrics": {"secure": False},
                     "modules": {"coordination": {"enabled": False}, "events": {"enabled": False}}, "uninstall": {"release": False}})
     assert least.rules() == {(False, "apps", "deployments", ""): {"list", "watch", "patch"}}
     assert not least.of("Role"), "an empty one"
+    # Of one namespace: nothing of what it watches anywhere else, nor while it is uninstalled.
+    one = render({"watchNamespace": "shop"})
+    assert {key[1:3] for key in one.rules() if not key[0]} == {("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+                                                              ("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews")}
+    assert {verb for role in one.of("Role") if role["metadata"]["namespace"] == "shop" for rule in role["rules"] for verb in rule["verbs"]} == \
+        {"get", "list", "watch", "patch", "create"}
+    assert not [rule for role in one.of("ClusterRole") for rule in role["rules"] if "apps" in rule.get("apiGroups", [])]
     assert (True, "", "secrets", "slipway-webhook") not in render({"webhook": {"certManager": {"enabled": True}}}).rules()
 
 

@@ -102,6 +102,7 @@ cert-manager
 {{- end -}}
 {{- $metrics := dict "bindAddress" (printf ":%d" (int .Values.metricsPort)) -}}
 {{- if not .Values.metrics.secure -}}{{- $_ := set $metrics "secure" false -}}{{- end -}}
+{{- if .Values.metrics.secretName -}}{{- $_ := set $metrics "certDir" "/run/slipway/metrics-tls" -}}{{- end -}}
 {{- $settings := dict "modules" (include "slipway.modules" . | fromYamlArray) "webhook" $webhook "leaderElection" $election "metrics" $metrics "healthProbe" (dict "bindAddress" (printf ":%d" (int .Values.healthPort))) -}}
 {{- with .Values.watchNamespace -}}{{- $_ := set $settings "namespace" . -}}{{- end -}}
 {{- toYaml $settings -}}

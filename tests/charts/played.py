@@ -6,8 +6,11 @@ Only where it listens is its own choice, since there is one machine, and how it 
 not ours. A nodeSelector that no Node meets keeps the Pods from those who play kubelets in other tests.
 """
 
+import http.client
 import os
+import pathlib
 import re
+import ssl
 import subprocess
 
 from chart import CHARTS, helm
@@ -57,11 +60,29 @@ class Replica(Slipway):
         named = [entry for entry in pod["spec"]["containers"][0]["env"] if entry["name"] == "POD_NAME"]
         assert named[0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
         self.env = dict(os.environ, POD_NAME=self.name)
-        self.leader_elect, self.process = True, None
+        self.leader_elect, self.process, self.overlap_s = True, None, 0.0
 
     def remount(self):
         """What its volume holds after the ConfigMap has changed."""
         self.mounted.publish(files_of(self.cluster, self.pod))
+
+    def ask_for_metrics(self, token=None):
+        """(status, text)"""
+        unverified = ssl.create_default_context()
+        unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", self.metrics_port, timeout=30, context=unverified)
+        try:
+            connection.request("GET", "/metrics", headers={"Authorization": "Bearer " + token} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def get(self, port, path):
+        """Metrics as the cluster's administrator."""
+        if port != self.metrics_port:
+            return super().get(port, path)
+        return self.ask_for_metrics(pathlib.Path(self.cluster.environment()["SLIPWAY_CONTROL_PLANE_TOKEN_FILE"]).read_text().strip())
 
     @property
     def is_leading(self):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts and the plain manifests on the real control plane."""
 
-import http.client
 import json
 import re
-import ssl
 import subprocess
 
 import pytest
@@ -52,26 +50,14 @@ def nothing_of_ours(scene, name):
     return not [key for key in annotations if key.startswith("slipway.dev/")]
 
 
-def metrics_status(scene, replica, account):
-    """What somebody gets who asks for metrics with the token of that ServiceAccount; None: without one."""
-    unverified = ssl.create_default_context()
-    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-    headers = {"Authorization": "Bearer " + scene.cluster.token(scene.namespace, account)} if account else {}
-    connection = http.client.HTTPSConnection("127.0.0.1", replica.metrics_port, timeout=30, context=unverified)
-    try:
-        connection.request("GET", "/metrics", headers=headers)
-        return connection.getresponse().status
-    finally:
-        connection.close()
-
-
 def look_at_metrics(scene, replica):
     """With the chart's ClusterRole, and without."""
     for account in "reader", "stranger":
         scene.api.post("/api/v1/namespaces/%s/serviceaccounts" % scene.namespace, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})
     scene.cluster.kubectl("create", "clusterrolebinding", scene.namespace, "--clusterrole=slipway-metrics-reader", "--serviceaccount=%s:reader" % scene.namespace)
     try:
-        assert [metrics_status(scene, replica, account) for account in ("reader", "stranger", None)] == [200, 403, 401]
+        tokens = [scene.cluster.token(scene.namespace, account) for account in ("reader", "stranger")]
+        assert [replica.ask_for_metrics(token)[0] for token in (*tokens, None)] == [200, 403, 401]
     finally:
         scene.cluster.kubectl("delete", "clusterrolebinding", scene.namespace)
 

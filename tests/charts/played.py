@@ -38,8 +38,8 @@ class Container:
     def __init__(self, cluster, folder, pod):
         self.folder = folder / pod["metadata"]["name"]
         self.folder.mkdir(parents=True)
-        account = pod["spec"]["serviceAccountName"]
-        (self.folder / "kubeconfig").write_text(cluster.kubeconfig(NAMESPACE, token=cluster.token(NAMESPACE, account)))
+        self.token = cluster.token(NAMESPACE, pod["spec"]["serviceAccountName"])
+        (self.folder / "kubeconfig").write_text(cluster.kubeconfig(NAMESPACE, token=self.token))
         self.mounted = Mounted(self.folder / "etc")
         self.mounted.publish(files_of(cluster, pod))
         args = pod["spec"]["containers"][0]["args"]
@@ -61,6 +61,7 @@ class Replica(Slipway):
         assert named[0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
         self.env = dict(os.environ, POD_NAME=self.name)
         self.leader_elect, self.process, self.overlap_s = True, None, 0.0
+        self.secrets = [container.token, *container.token.split(".")[1:]]
 
     def remount(self):
         """What its volume holds after the ConfigMap has changed."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charts and the plain manifests on the real control plane."""
 
+import base64
 import json
 import re
 import subprocess
@@ -84,6 +85,8 @@ def test_it_is_installed_works_is_upgraded_and_leaves_nothing_behind(installed, 
     # An upgrade takes nothing out of the Secret, and what slipway reads again by itself needs no new Pod.
     made = secret(scene)
     assert set(made) == {"ca.crt", "ca.key", "tls.crt", "tls.key"} and all(made.values())
+    for replica in installed.replicas:
+        replica.secrets += [line for key in ("ca.key", "tls.key") for line in base64.b64decode(made[key]).decode().splitlines()[1:-1]]
     bundle = scene.api.get(CONFIGURATIONS + "/slipway")["webhooks"][0]["clientConfig"]["caBundle"]
     installed.upgrade({"log": {"level": "debug", "format": "json"}, "modules": {"coordination": {"config": {"atRest": "Running"}}}})
     assert secret(scene) == made

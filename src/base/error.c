@@ -36,6 +36,8 @@ static const char *own_text(int code)
         return "refused by the API server";
     case SW_E_HELD:
         return "held";
+    case SW_E_CREDENTIALS:
+        return "no credentials";
     default:
         return NULL;
     }

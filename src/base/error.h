@@ -25,7 +25,8 @@ enum {
     SW_E_ABI = -19991,         /* a module built for another core */
     SW_E_STATUS = -19990,      /* the API server answered with an error Status */
     SW_E_HELD = -19989,        /* refused: somebody holds the workload */
-    SW_E_LAST = -19989,
+    SW_E_CREDENTIALS = -19988, /* nobody says who we are: the credential plugin failed */
+    SW_E_LAST = -19988,
 };
 
 /* Text of any code: ours, errno's, libuv's. Never NULL. */

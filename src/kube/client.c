@@ -279,7 +279,10 @@ bool sw_client_refresh(struct sw_client *client, unsigned credentials)
         return false;
     }
     client->refused_ms = 0;
-    sw_log_info(&client->log, "credentials read again after the API server refused the old ones");
+    if (credentials != sw_client_credentials(client)) {
+        sw_log_info(&client->log,
+                    "credentials read again after the API server refused the old ones");
+    }
     return true;
 }
 

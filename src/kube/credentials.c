@@ -10,22 +10,21 @@
 #include "kube/credentials.h"
 
 #include <errno.h>
-#include <slipway/json.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/util.h"
-#include "kube/base64.h"
+#include "kube/exec_credential.h"
+#include "kube/exec_plugin.h"
 #include "kube/kubeconfig.h"
+#include "kube/token.h"
+#include "net/http.h"
 #include "net/tls.h"
 
 enum {
-    KUBECONFIG_LIMIT = 1 << 20,
     TOKEN_LIMIT = 64 << 10, /* tokens of some clouds exceed 1 KiB; all must fit in a header */
     PEM_LIMIT = 1 << 20,
 };
@@ -33,7 +32,6 @@ enum {
 /* client-go's period; the kubelet replaces a token when a fifth of its life is left, two minutes at
  * least. */
 #define LOOK_AGAIN_MS UINT64_C(60000)
-#define POD_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 /* Text that is replaced as a whole and may hold a secret. */
 struct material {
@@ -58,6 +56,12 @@ struct sw_credentials {
     char *retired; /* an authorization that may still be borrowed */
     struct sw_defer retire;
 
+    struct sw_exec_plugin *plugin;         /* NULL: somebody else says who we are */
+    struct sw_exec_credential from_plugin; /* what tls and token are made of then */
+    bool has_from_plugin;
+    bool is_refused; /* a better one is being asked for */
+    unsigned number;
+
     struct sw_file_watch *watch;
     struct listener {
         void (*fn)(void *arg); /* NULL: free */
@@ -77,29 +81,6 @@ static bool is_same(const char *a, const char *b)
 
 /* ---- the token ---- */
 
-/* White space around it goes; a control character within would end the header it is sent in. */
-static int take_token(const char *bytes, size_t len, char **ret_token)
-{
-    static const char white[] = " \t\r\n";
-    while (len > 0 && strchr(white, bytes[len - 1])) {
-        len--; /* a NUL counts as white here, and nowhere else */
-    }
-    while (len > 0 && strchr(white, bytes[0]) && bytes[0]) {
-        bytes++;
-        len--;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if ((unsigned char)bytes[i] <= ' ' || (unsigned char)bytes[i] >= 0x7f) {
-            return SW_E_SYNTAX;
-        }
-    }
-    if (len == 0) {
-        return -ENODATA;
-    }
-    *ret_token = sw_strndup(bytes, len);
-    return 0;
-}
-
 static int read_token_file(const char *path, char **ret_token, struct sw_error *error)
 {
     char *bytes;
@@ -108,7 +89,7 @@ static int read_token_file(const char *path, char **ret_token, struct sw_error *
     if (rc) {
         return rc;
     }
-    rc = take_token(bytes, len, ret_token);
+    rc = sw_token_take(bytes, len, ret_token);
     sw_free_secret(bytes, len);
     if (rc == -ENODATA) {
         sw_error_set(error, rc, "%s: the token file is empty", path);
@@ -116,28 +97,6 @@ static int read_token_file(const char *path, char **ret_token, struct sw_error *
         sw_error_set(error, rc, "%s: this is not a token: it has characters no token has", path);
     }
     return rc;
-}
-
-/* `sub` of the payload of a JWT, not verified: it is for messages and for rules about ourselves. */
-static char *subject_of(const char *token)
-{
-    const char *dot = token ? strchr(token, '.') : NULL;
-    const char *end = dot ? strchr(dot + 1, '.') : NULL;
-    char *payload;
-    size_t len;
-    if (!end || sw_base64_decode(dot + 1, (size_t)(end - dot - 1), &payload, &len)) {
-        return NULL;
-    }
-    struct sw_arena *arena = sw_arena_new(0);
-    struct sw_json *claims;
-    char *subject = NULL;
-    if (sw_json_parse(arena, payload, len, &claims, NULL) == 0) {
-        const char *sub = sw_json_get_string(claims, "sub");
-        subject = sub ? sw_strdup(sub) : NULL;
-    }
-    sw_arena_free(arena);
-    sw_free_secret(payload, len);
-    return subject;
 }
 
 static void on_retire(struct sw_defer *defer)
@@ -155,37 +114,14 @@ static void set_authorization(struct sw_credentials *credentials, char *authoriz
     sw_defer_start(&credentials->retire);
 }
 
+/* NULL: there is none any more. */
 static void set_token(struct sw_credentials *credentials, char *token_taken)
 {
     free_secret(credentials->token);
     sw_free(credentials->subject);
     credentials->token = token_taken;
-    credentials->subject = subject_of(token_taken);
-    set_authorization(credentials, sw_asprintf("Bearer %s", token_taken));
-}
-
-/* "Basic ..." (RFC 7617). */
-static char *basic_authorization(const char *username, const char *password)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *plain = sw_asprintf("%s:%s", username, password ? password : "");
-    size_t len = strlen(plain);
-    struct sw_buf text;
-    sw_buf_init(&text, SIZE_MAX);
-    sw_buf_puts(&text, "Basic ");
-    for (size_t i = 0; i < len; i += 3) {
-        size_t left = SW_MIN(len - i, (size_t)3);
-        unsigned char in[3] = {0};
-        memcpy(in, plain + i, left);
-        char out[4] = {digits[in[0] >> 2], digits[(in[0] & 3) << 4 | in[1] >> 4],
-                       left > 1 ? digits[(in[1] & 15) << 2 | in[2] >> 6] : '=',
-                       left > 2 ? digits[in[2] & 63] : '='};
-        sw_buf_append(&text, out, sizeof(out));
-    }
-    free_secret(plain);
-    char *authorization = sw_buf_steal(&text);
-    sw_buf_done(&text);
-    return authorization;
+    credentials->subject = sw_token_subject(token_taken);
+    set_authorization(credentials, token_taken ? sw_asprintf("Bearer %s", token_taken) : NULL);
 }
 
 /* At the start: the file, else what the kubeconfig holds itself. */
@@ -193,7 +129,8 @@ static int open_token(struct sw_credentials *credentials, struct sw_error *error
 {
     const struct sw_kubeconfig *config = &credentials->config;
     if (config->username) {
-        set_authorization(credentials, basic_authorization(config->username, config->password));
+        set_authorization(
+            credentials, sw_http_basic(config->username, config->password ? config->password : ""));
         return 0;
     }
     char *token;
@@ -203,7 +140,7 @@ static int open_token(struct sw_credentials *credentials, struct sw_error *error
             sw_log_warn(&credentials->log, "token file cannot be used, taking the token beside it",
                         SW_STR("path", config->token_path), SW_ERR(rc));
         }
-        rc = take_token(config->token, strlen(config->token), &token);
+        rc = sw_token_take(config->token, strlen(config->token), &token);
         if (rc) {
             sw_error_set(error, rc, "user \"%s\": its token has characters no token has",
                          config->user);
@@ -258,17 +195,25 @@ static int read_pem(const char *pem, const char *path, char **ret_pem, struct sw
     return 0;
 }
 
-static int read_material(const struct sw_kubeconfig *config, struct material *ret_material,
-                         struct sw_error *error)
+/* A plugin is asked only where the kubeconfig has no certificate. */
+static int read_material(const struct sw_credentials *credentials,
+                         const struct sw_exec_credential *from_plugin,
+                         struct material *ret_material, struct sw_error *error)
 {
+    const struct sw_kubeconfig *config = &credentials->config;
+    const char *certificate_pem = config->certificate_pem;
+    const char *key_pem = config->key_pem;
+    if (from_plugin->certificate_pem) {
+        certificate_pem = from_plugin->certificate_pem;
+        key_pem = from_plugin->key_pem;
+    }
     struct material material = {0};
     int rc = read_pem(config->ca_pem, config->ca_path, &material.ca_pem, error);
     if (!rc) {
-        rc = read_pem(config->certificate_pem, config->certificate_path, &material.certificate_pem,
-                      error);
+        rc = read_pem(certificate_pem, config->certificate_path, &material.certificate_pem, error);
     }
     if (!rc) {
-        rc = read_pem(config->key_pem, config->key_path, &material.key_pem, error);
+        rc = read_pem(key_pem, config->key_path, &material.key_pem, error);
     }
     if (rc) {
         material_done(&material);
@@ -279,11 +224,13 @@ static int read_material(const struct sw_kubeconfig *config, struct material *re
 }
 
 /* Reads the files and makes a configuration of them. *ret_is_new false: they are as they were. */
-static int load_tls(struct sw_credentials *credentials, bool *ret_is_new, struct sw_error *error)
+static int load_tls(struct sw_credentials *credentials,
+                    const struct sw_exec_credential *from_plugin, bool *ret_is_new,
+                    struct sw_error *error)
 {
     struct material material;
     *ret_is_new = false;
-    int rc = read_material(&credentials->config, &material, error);
+    int rc = read_material(credentials, from_plugin, &material, error);
     if (rc) {
         return rc;
     }
@@ -321,7 +268,7 @@ static bool reload_tls(struct sw_credentials *credentials)
     if (!credentials->url.is_https) {
         return false;
     }
-    if (load_tls(credentials, &is_new, &error)) {
+    if (load_tls(credentials, &credentials->from_plugin, &is_new, &error)) {
         sw_log_warn(&credentials->log, "certificates cannot be read again, keeping those in use",
                     SW_STR("why", error.text));
         return false;
@@ -332,19 +279,130 @@ static bool reload_tls(struct sw_credentials *credentials)
     return is_new;
 }
 
-/* ---- life ---- */
+/* ---- whoever is told ---- */
+
+static void tell(struct sw_credentials *credentials)
+{
+    for (size_t i = 0; i < LISTENERS_MAX; i++) {
+        if (credentials->listeners[i].fn) {
+            credentials->listeners[i].fn(credentials->listeners[i].arg);
+        }
+    }
+}
 
 bool sw_credentials_reload(struct sw_credentials *credentials)
 {
     bool has_token = reload_token(credentials);
     bool has_tls = reload_tls(credentials);
-    for (size_t i = 0; (has_token || has_tls) && i < LISTENERS_MAX; i++) {
-        if (credentials->listeners[i].fn) {
-            credentials->listeners[i].fn(credentials->listeners[i].arg);
-        }
+    if (has_token || has_tls) {
+        credentials->number++;
+        tell(credentials);
     }
     return has_token || has_tls;
 }
+
+/* ---- a plugin's ---- */
+
+/* Some clocks differ from ours; those credentials may be good nevertheless. */
+#define NOT_EXPIRED_MS INT64_C(60000)
+
+static void expect_expiry(struct sw_credentials *credentials, struct sw_exec_credential *got)
+{
+    int64_t now_us = sw_wall_us(credentials->loop);
+    int64_t until_us = got->expires_us;
+    if (until_us <= now_us) {
+        sw_log_warn(&credentials->log,
+                    "the credential plugin gave credentials that have expired already, trying "
+                    "them: is the clock right?");
+        until_us = now_us + NOT_EXPIRED_MS * 1000;
+        got->expires_us = INT64_MAX;
+    }
+    sw_exec_plugin_expect(credentials->plugin, until_us);
+}
+
+static int on_plugin(void *arg, struct sw_exec_credential *got, struct sw_error *error)
+{
+    struct sw_credentials *credentials = arg;
+    bool has_tls = false;
+    int rc = credentials->url.is_https ? load_tls(credentials, got, &has_tls, error) : 0;
+    if (rc) {
+        return rc;
+    }
+    bool has_token = !is_same(got->token, credentials->token);
+    if (has_token) {
+        set_token(credentials, got->token ? sw_strdup(got->token) : NULL);
+    }
+    expect_expiry(credentials, got);
+    sw_log_info(&credentials->log, "credentials from the plugin",
+                SW_BOOL("new", has_token || has_tls));
+    credentials->number += has_token || has_tls;
+    credentials->has_from_plugin = true;
+    struct sw_exec_credential old = credentials->from_plugin;
+    credentials->from_plugin = *got;
+    *got = old;
+    return 0;
+}
+
+static void on_plugin_done(void *arg)
+{
+    struct sw_credentials *credentials = arg;
+    credentials->is_refused = false; /* where there is no better one this is tried again */
+    tell(credentials);
+}
+
+static int open_plugin(struct sw_credentials *credentials, struct sw_error *error)
+{
+    static const struct sw_exec_plugin_events events = {on_plugin, on_plugin_done};
+    const struct sw_kubeconfig *config = &credentials->config;
+    if (!config->exec) {
+        return 0;
+    }
+    if (config->token || config->token_path || config->username || config->certificate_pem ||
+        config->certificate_path) {
+        sw_log_info(&credentials->log,
+                    "the kubeconfig says itself who we are, its credential plugin is not asked",
+                    SW_STR("user", config->user));
+        return 0;
+    }
+    return sw_exec_plugin_open(credentials->loop, config, &credentials->log, &events, credentials,
+                               &credentials->plugin, error);
+}
+
+int sw_credentials_prepare(struct sw_credentials *credentials, struct sw_error *error)
+{
+    if (!credentials->plugin ||
+        (credentials->has_from_plugin && !credentials->is_refused &&
+         sw_wall_us(credentials->loop) < credentials->from_plugin.expires_us)) {
+        return 0;
+    }
+    if (sw_exec_plugin_run(credentials->plugin, credentials->material.ca_pem)) {
+        return -EAGAIN;
+    }
+    *error = *sw_exec_plugin_error(credentials->plugin);
+    return error->code;
+}
+
+bool sw_credentials_refresh(struct sw_credentials *credentials)
+{
+    if (!credentials->plugin) {
+        return sw_credentials_reload(credentials);
+    }
+    credentials->is_refused =
+        sw_exec_plugin_run_refused(credentials->plugin, credentials->material.ca_pem);
+    return credentials->is_refused;
+}
+
+bool sw_credentials_may_wait(const struct sw_credentials *credentials)
+{
+    return credentials->plugin;
+}
+
+unsigned sw_credentials_number(const struct sw_credentials *credentials)
+{
+    return credentials->number;
+}
+
+/* ---- life ---- */
 
 static void on_file(void *arg)
 {
@@ -376,10 +434,9 @@ static int watch_files(struct sw_credentials *credentials, struct sw_error *erro
               : 0;
 }
 
-/* config is taken, also on failure. */
-static int open_config(struct sw_loop *loop, const char *name, struct sw_kubeconfig *config_taken,
-                       const struct sw_log *log, struct sw_credentials **ret_credentials,
-                       struct sw_error *error)
+int sw_credentials_open_take(struct sw_loop *loop, const char *name,
+                             struct sw_kubeconfig *config_taken, const struct sw_log *log,
+                             struct sw_credentials **ret_credentials, struct sw_error *error)
 {
     struct sw_credentials *credentials = SW_NEW(struct sw_credentials);
     credentials->loop = loop;
@@ -395,9 +452,10 @@ static int open_config(struct sw_loop *loop, const char *name, struct sw_kubecon
         sw_error_prefix(error, "server \"%.128s\"", config->server);
     }
     if (!rc && credentials->url.is_https) {
-        rc = load_tls(credentials, &is_new, error);
+        rc = load_tls(credentials, &credentials->from_plugin, &is_new, error);
     }
     rc = rc ? rc : open_token(credentials, error);
+    rc = rc ? rc : open_plugin(credentials, error);
     rc = rc ? rc : watch_files(credentials, error);
     if (rc) {
         sw_error_prefix(error, "%s", name);
@@ -418,6 +476,8 @@ void sw_credentials_close(struct sw_credentials *credentials)
         return;
     }
     sw_file_watch_close(credentials->watch);
+    sw_exec_plugin_close(credentials->plugin);
+    sw_exec_credential_done(&credentials->from_plugin);
     sw_defer_stop(&credentials->retire);
     sw_tls_config_unref(credentials->tls);
     material_done(&credentials->material);
@@ -429,113 +489,6 @@ void sw_credentials_close(struct sw_credentials *credentials)
     sw_url_done(&credentials->url);
     sw_kubeconfig_done(&credentials->config);
     sw_free(credentials);
-}
-
-/* ---- where from ---- */
-
-int sw_credentials_parse(struct sw_loop *loop, const char *name, const char *text, size_t len,
-                         const char *folder, const struct sw_log *log,
-                         struct sw_credentials **ret_credentials, struct sw_error *error)
-{
-    struct sw_kubeconfig config;
-    int rc = sw_kubeconfig_parse(name, text, len, folder, &config, error);
-    return rc ? rc : open_config(loop, name, &config, log, ret_credentials, error);
-}
-
-static int open_kubeconfig(struct sw_loop *loop, const char *path, const struct sw_log *log,
-                           struct sw_credentials **ret_credentials, struct sw_error *error)
-{
-    char *text;
-    size_t len;
-    int rc = sw_file_read(path, KUBECONFIG_LIMIT, &text, &len, error);
-    if (rc) {
-        return rc;
-    }
-    const char *slash = strrchr(path, '/');
-    SW_AUTO(char, sw_free)
-    folder = slash ? sw_strndup(path, (size_t)(slash - path)) : sw_strdup(".");
-    rc = sw_credentials_parse(loop, path, text, len, folder, log, ret_credentials, error);
-    sw_free_secret(text, len);
-    return rc;
-}
-
-int sw_credentials_open_pod(struct sw_loop *loop, const char *host, const char *port,
-                            const char *folder, const struct sw_log *log,
-                            struct sw_credentials **ret_credentials, struct sw_error *error)
-{
-    bool is_v6 = strchr(host, ':');
-    struct sw_kubeconfig config = {
-        .server = sw_asprintf(is_v6 ? "https://[%s]:%s" : "https://%s:%s", host, port),
-        .ca_path = sw_asprintf("%s/ca.crt", folder),
-        .token_path = sw_asprintf("%s/token", folder),
-    };
-    SW_AUTO(char, sw_free) path = sw_asprintf("%s/namespace", folder);
-    char *text;
-    size_t len;
-    if (sw_file_read(path, 1024, &text, &len, NULL) == 0) {
-        len = strcspn(text, " \t\r\n");
-        config.namespace_ = len > 0 ? sw_strndup(text, len) : NULL;
-        sw_free(text);
-    }
-    int rc = open_config(loop, "the Pod's ServiceAccount", &config, log, ret_credentials, error);
-    if (rc == -ENOENT) {
-        sw_error_prefix(error, "is automountServiceAccountToken switched off?");
-    }
-    return rc;
-}
-
-/* KUBECONFIG may be a list for kubectl, which merges; that is not done here. */
-static int open_named(struct sw_loop *loop, const char *path, const struct sw_log *log,
-                      struct sw_credentials **ret_credentials, struct sw_error *error)
-{
-    int rc = open_kubeconfig(loop, path, log, ret_credentials, error);
-    if (rc == -ENOENT && strchr(path, ':')) {
-        return sw_error_set(
-            error, SW_E_CONFIG,
-            "KUBECONFIG names several files; slipway reads one: write them into one "
-            "with kubectl config view --flatten");
-    }
-    return rc;
-}
-
-int sw_credentials_open(struct sw_loop *loop, const char *kubeconfig, const struct sw_log *log,
-                        struct sw_credentials **ret_credentials, struct sw_error *error)
-{
-    const char *named = getenv("KUBECONFIG");
-    const char *host = getenv("KUBERNETES_SERVICE_HOST");
-    const char *port = getenv("KUBERNETES_SERVICE_PORT");
-    const char *home = getenv("HOME");
-    int rc;
-    if (kubeconfig) {
-        rc = open_kubeconfig(loop, kubeconfig, log, ret_credentials, error);
-        if (rc) {
-            sw_error_prefix(error, "--kubeconfig");
-        }
-        return rc;
-    }
-    if (named && named[0]) {
-        rc = open_named(loop, named, log, ret_credentials, error);
-        if (rc) {
-            sw_error_prefix(error, "KUBECONFIG");
-        }
-        return rc;
-    }
-    if (host && host[0]) {
-        return sw_credentials_open_pod(loop, host, port && port[0] ? port : "443", POD_FOLDER, log,
-                                       ret_credentials, error);
-    }
-    if (!home || !home[0]) {
-        return sw_error_set(error, -ENOENT,
-                            "no API server: there is no --kubeconfig, KUBECONFIG, "
-                            "KUBERNETES_SERVICE_HOST (this is not a Pod) or HOME");
-    }
-    SW_AUTO(char, sw_free) path = sw_asprintf("%s/.kube/config", home);
-    rc = open_kubeconfig(loop, path, log, ret_credentials, error);
-    if (rc == -ENOENT) {
-        sw_error_prefix(error, "no API server: there is no --kubeconfig, KUBECONFIG or "
-                               "KUBERNETES_SERVICE_HOST (this is not a Pod), and");
-    }
-    return rc;
 }
 
 /* ---- what is known ---- */
@@ -560,6 +513,18 @@ const char *sw_credentials_authorization(const struct sw_credentials *credential
     return credentials->authorization;
 }
 
+size_t sw_credentials_impersonation(const struct sw_credentials *credentials,
+                                    const struct sw_kubeconfig_header **ret_headers)
+{
+    *ret_headers = credentials->config.impersonation;
+    return credentials->config.impersonation_count;
+}
+
+const char *sw_credentials_proxy(const struct sw_credentials *credentials)
+{
+    return credentials->config.proxy_url;
+}
+
 const char *sw_credentials_namespace(const struct sw_credentials *credentials)
 {
     return credentials->namespace_;
@@ -567,7 +532,8 @@ const char *sw_credentials_namespace(const struct sw_credentials *credentials)
 
 const char *sw_credentials_subject(const struct sw_credentials *credentials)
 {
-    return credentials->subject;
+    const char *as = credentials->config.as;
+    return as ? as : credentials->subject;
 }
 
 void sw_credentials_on_change(struct sw_credentials *credentials, void (*fn)(void *arg), void *arg)

@@ -14,15 +14,29 @@
 
 struct sw_credentials;
 struct sw_error;
+struct sw_kubeconfig;
+struct sw_kubeconfig_header;
 struct sw_log;
 struct sw_loop;
 struct sw_tls_config;
 
-/* Search order: kubeconfig (a path, from the flag) if not NULL; the environment's KUBECONFIG;
- * in-cluster (KUBERNETES_SERVICE_HOST); ~/.kube/config. The error says what was looked at and why
- * it did not do. */
-int sw_credentials_open(struct sw_loop *loop, const char *kubeconfig, const struct sw_log *log,
-                        struct sw_credentials **ret_credentials, struct sw_error *error);
+/* Where to look; zeroed memory means that nothing was said. */
+struct sw_credentials_options {
+    const char *kubeconfig; /* of the flag; NULL: not given */
+    const char *context;    /* of the kubeconfig; NULL: its current one. Not in a Pod */
+};
+
+/* Search order: kubeconfig if not NULL; the environment's KUBECONFIG, a list of files (colons
+ * between them) that are merged, of which some may be missing; in-cluster
+ * (KUBERNETES_SERVICE_HOST); ~/.kube/config. The error says what was looked at and why it did not
+ * do. */
+int sw_credentials_open(struct sw_loop *loop, const struct sw_credentials_options *options,
+                        const struct sw_log *log, struct sw_credentials **ret_credentials,
+                        struct sw_error *error);
+/* From what was read already, which is taken, also on failure. name: for messages. */
+int sw_credentials_open_take(struct sw_loop *loop, const char *name,
+                             struct sw_kubeconfig *config_taken, const struct sw_log *log,
+                             struct sw_credentials **ret_credentials, struct sw_error *error);
 /* From the text of a kubeconfig; relative paths in it are relative to folder. */
 int sw_credentials_parse(struct sw_loop *loop, const char *name, const char *text, size_t len,
                          const char *folder, const struct sw_log *log,
@@ -41,15 +55,34 @@ sw_credentials_tls(const struct sw_credentials *credentials); /* NULL: plain htt
 /* "Bearer ..." or "Basic ..."; NULL: none (a client certificate, or anonymous). A secret: never
  * logged. Borrowed until the loop turns or the credentials are read again. */
 const char *sw_credentials_authorization(const struct sw_credentials *credentials);
+/* The headers that say for whom we speak; borrowed for its life. */
+size_t sw_credentials_impersonation(const struct sw_credentials *credentials,
+                                    const struct sw_kubeconfig_header **ret_headers);
+/* The cluster's proxy-url, a secret where a password is in it; NULL: none is named. */
+const char *sw_credentials_proxy(const struct sw_credentials *credentials);
 /* Of the context, or of the Pod; "default" where neither says. */
 const char *sw_credentials_namespace(const struct sw_credentials *credentials);
-/* The token's `sub` (a JWT is decoded, not verified): "system:serviceaccount:kube-system:slipway";
- * NULL where there is no token or it is opaque. */
+/* Whom we impersonate, else the token's `sub` (a JWT is decoded, not verified):
+ * "system:serviceaccount:kube-system:slipway"; NULL where there is no token or it is opaque. */
 const char *sw_credentials_subject(const struct sw_credentials *credentials);
 /* Reads everything again; true if anything differs. An empty or missing token file keeps the token
  * that is there. */
 bool sw_credentials_reload(struct sw_credentials *credentials);
-/* Told when the TLS configuration or the authorization has changed. At most four listeners. */
+
+/* ---- a credential plugin ---- */
+
+/* There is one: credentials may have to be waited for. */
+bool sw_credentials_may_wait(const struct sw_credentials *credentials);
+/* Before each request. 0: what is there now may be sent. -EAGAIN: the plugin is running; who was
+ * told of a change asks again. Else, with words: the plugin has failed. Without a plugin always 0.
+ */
+int sw_credentials_prepare(struct sw_credentials *credentials, struct sw_error *error);
+/* At a 401. True: others are there, or are being asked for (sw_credentials_prepare says when). */
+bool sw_credentials_refresh(struct sw_credentials *credentials);
+
+/* Changes with the TLS configuration or the authorization. */
+unsigned sw_credentials_number(const struct sw_credentials *credentials);
+/* Told when that has changed, and when a plugin has come to its end. At most four listeners. */
 void sw_credentials_on_change(struct sw_credentials *credentials, void (*fn)(void *arg), void *arg);
 /* Takes the same fn and arg back. */
 void sw_credentials_off_change(struct sw_credentials *credentials, void (*fn)(void *arg),

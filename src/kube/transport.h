@@ -22,7 +22,8 @@ struct sw_transport_ops {
     void (*abort)(struct sw_transport *transport, void *exchange);
     /* Did any byte of the request leave? May be asked until on_end has returned. */
     bool (*was_sent)(struct sw_transport *transport, const void *exchange);
-    /* 401: credentials may be out of date; reload them. True if they differ now. */
+    /* 401: credentials may be out of date; reload them. True if they differ now, or will: what is
+     * sent from now on waits for them. */
     bool (*refresh_credentials)(struct sw_transport *transport);
     /* A number that changes with the credentials, whoever noticed that they did: what is sent now
      * carries those of this number. */

@@ -199,3 +199,24 @@ const char *sw_http_reason(int status)
     }
     return "";
 }
+
+char *sw_http_basic(const char *username, const char *password)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *plain = sw_asprintf("%s:%s", username, password);
+    size_t len = strlen(plain);
+    char *text = sw_malloc(sizeof("Basic ") + (len + 2) / 3 * 4);
+    char *at = stpcpy(text, "Basic ");
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = SW_MIN(len - i, (size_t)3);
+        unsigned char in[3] = {0};
+        memcpy(in, plain + i, left);
+        *at++ = digits[in[0] >> 2];
+        *at++ = digits[(in[0] & 3) << 4 | in[1] >> 4];
+        *at++ = left > 1 ? digits[(in[1] & 15) << 2 | in[2] >> 6] : '=';
+        *at++ = left > 2 ? digits[in[2] & 63] : '=';
+    }
+    *at = '\0';
+    sw_free_secret(plain, len);
+    return text;
+}

@@ -34,6 +34,9 @@ const char *sw_http_reason(int status); /* "Not Found"; "" if unknown */
 bool sw_http_is_token(const char *text);
 bool sw_http_is_field_value(const char *text);
 
+/* "Basic ..." (RFC 7617), of a name without a colon. New memory, a secret. */
+char *sw_http_basic(const char *username, const char *password);
+
 /* ---- parser ---- */
 
 enum sw_http_role {

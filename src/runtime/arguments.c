@@ -52,8 +52,15 @@ static const struct flag {
                             WHERE,
                             "kubeconfig",
                             NULL,
-                            {"how to reach the API server. Else: $KUBECONFIG, the Pod's",
-                             "ServiceAccount, ~/.kube/config, in this order"}},
+                            {"how to reach the API server. Else: $KUBECONFIG (a list of",
+                             "files is merged), the Pod's ServiceAccount,",
+                             "~/.kube/config, in this order"}},
+    [SW_FLAG_CONTEXT] = {"context",
+                         "NAME",
+                         WHERE,
+                         "client.context",
+                         NULL,
+                         {"which context of the kubeconfig. Else: its current one"}},
     [SW_FLAG_NAMESPACE] =
         {"namespace", "NAME", WHERE, "namespace", NULL, {"look at this namespace only. Else: all"}},
     [SW_FLAG_MODULE_DIR] = {"module-dir",
@@ -206,6 +213,7 @@ static bool is_for_release_all(size_t flag)
     switch (flag) {
     case SW_FLAG_CONFIG:
     case SW_FLAG_KUBECONFIG:
+    case SW_FLAG_CONTEXT:
     case SW_FLAG_NAMESPACE:
     case SW_FLAG_KUBE_API_QPS:
     case SW_FLAG_KUBE_API_BURST:

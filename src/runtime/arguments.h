@@ -14,6 +14,7 @@ struct sw_error;
 enum sw_flag {
     SW_FLAG_CONFIG,
     SW_FLAG_KUBECONFIG,
+    SW_FLAG_CONTEXT,
     SW_FLAG_NAMESPACE,
     SW_FLAG_MODULE_DIR,
     SW_FLAG_WEBHOOK_ADDRESS,

@@ -155,7 +155,8 @@ static void on_stopped(void *arg, const struct sw_error *error)
 static int begin_release(struct release *r, const struct sw_settings *settings,
                          struct sw_error *error)
 {
-    int code = sw_credentials_open(r->loop, settings->kubeconfig, &r->log, &r->credentials, error);
+    struct sw_credentials_options where = {settings->kubeconfig, settings->context};
+    int code = sw_credentials_open(r->loop, &where, &r->log, &r->credentials, error);
 
     if (!code)
         code = sw_transport_http_open(r->loop, r->credentials, "release-all", &r->log,

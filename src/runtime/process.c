@@ -353,8 +353,8 @@ static char *identity_of_lease(void)
 
 static int connect(struct process *p, struct sw_error *error)
 {
-    int code =
-        sw_credentials_open(p->loop, p->settings.kubeconfig, &p->log, &p->credentials, error);
+    struct sw_credentials_options where = {p->settings.kubeconfig, p->settings.context};
+    int code = sw_credentials_open(p->loop, &where, &p->log, &p->credentials, error);
 
     if (!code)
         code = sw_transport_http_open(p->loop, p->credentials, "slipway", &p->log, &p->transport,

@@ -44,7 +44,8 @@ struct sw_settings_file {
         bool is_secure;
         char *cert_dir;
     } metrics;
-    struct client_limits {
+    struct client_file {
+        char *context;
         unsigned qps, burst; /* 0: not given */
     } client;
     struct leader_election {
@@ -101,8 +102,9 @@ static const cyaml_schema_field_t metrics_fields[] = {
 };
 
 static const cyaml_schema_field_t client_fields[] = {
-    SW_CONFIG_INT("qps", CYAML_FLAG_OPTIONAL, struct client_limits, qps, 1, MOST_REQUESTS, 0),
-    SW_CONFIG_INT("burst", CYAML_FLAG_OPTIONAL, struct client_limits, burst, 1, MOST_REQUESTS, 0),
+    TEXT("context", struct client_file, context),
+    SW_CONFIG_INT("qps", CYAML_FLAG_OPTIONAL, struct client_file, qps, 1, MOST_REQUESTS, 0),
+    SW_CONFIG_INT("burst", CYAML_FLAG_OPTIONAL, struct client_file, burst, 1, MOST_REQUESTS, 0),
     CYAML_FIELD_END,
 };
 
@@ -397,6 +399,7 @@ static void choose_all(const struct sw_arguments *arguments, const struct sw_set
                        struct sw_settings *s)
 {
     s->kubeconfig = choose(arguments, SW_FLAG_KUBECONFIG, file->kubeconfig);
+    s->context = choose(arguments, SW_FLAG_CONTEXT, file->client.context);
     s->namespace_ = choose(arguments, SW_FLAG_NAMESPACE, file->namespace_);
     s->module_dir = choose(arguments, SW_FLAG_MODULE_DIR, file->module_dir);
     s->modules = (const char *const *)file->modules;

@@ -32,6 +32,7 @@ struct sw_settings_file;
 struct sw_settings {
     const char *config_path;    /* of slipway.yaml, whether it is there or not */
     const char *kubeconfig;     /* NULL: to be looked for */
+    const char *context;        /* of it; NULL: its current one */
     const char *namespace_;     /* NULL: all */
     const char *module_dir;     /* NULL: to be looked for */
     const char *const *modules; /* NULL: the three that come with slipway, if they are found */

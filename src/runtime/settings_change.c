@@ -37,6 +37,7 @@ static const struct setting {
     AT_ONCE("stopDelay", stop_delay_ms),
     /* The connection, what is listed and the modules are there from the first moment on. */
     LATER("kubeconfig", TEXT, kubeconfig),
+    LATER("client.context", TEXT, context),
     LATER("namespace", TEXT, namespace_),
     LATER("moduleDir", TEXT, module_dir),
     LATER("modules", NAMES, modules),

@@ -4,7 +4,8 @@
  * it says on standard output what they tell, one line an event, and does what lines on standard
  * input ask for. What follows --watch and --lease is optional; without either it only calls.
  *
- *     probe --kubeconfig FILE [--namespace NS] [--watch] [--lease NAME --identity ID] [...]
+ *     probe [--kubeconfig FILE] [--context NAME] [--namespace NS] [--watch]
+ *           [--lease NAME --identity ID] [...]
  *
  *     + a 17 one      ConfigMap a was added with version 17 and data.value "one"; ~ changed, - gone
  *     listed consistent 3            or "listed cached 3": so many objects
@@ -320,7 +321,8 @@ static void on_input(uv_poll_t *handle, int status, int events)
 /* ---- start ---- */
 
 struct arguments {
-    const char *kubeconfig, *namespace_, *lease, *identity;
+    struct sw_credentials_options where;
+    const char *namespace_, *lease, *identity;
     bool watches;
     struct sw_client_options client;
     struct sw_reflector_options reflector;
@@ -337,6 +339,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
 {
     static const struct option options[] = {
         {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'},
         {"namespace", required_argument, NULL, 'n'},
         {"watch", no_argument, NULL, 'w'},
         {"lease", required_argument, NULL, 'l'},
@@ -358,7 +361,10 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
         unsigned long number = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (c) {
         case 'k':
-            a.kubeconfig = optarg;
+            a.where.kubeconfig = optarg;
+            break;
+        case 'c':
+            a.where.context = optarg;
             break;
         case 'n':
             a.namespace_ = optarg;
@@ -403,7 +409,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
             return -EINVAL;
         }
     }
-    if (optind != argc || !a.kubeconfig || (a.lease && !a.identity)) {
+    if (optind != argc || (a.lease && !a.identity)) {
         return -EINVAL;
     }
     *ret = a;
@@ -412,7 +418,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
 
 static int start(struct probe *p, struct arguments *a, struct sw_error *error)
 {
-    int rc = sw_credentials_open(p->loop, a->kubeconfig, &p->log, &p->credentials, error);
+    int rc = sw_credentials_open(p->loop, &a->where, &p->log, &p->credentials, error);
     rc = rc ? rc
             : sw_transport_http_open(p->loop, p->credentials, "probe", &p->log, &p->transport,
                                      error);

@@ -50,8 +50,9 @@ int ks_session_open(struct ks_session *session, const struct ks_options *options
     session->metrics = sw_metrics_new();
     session->intern = sw_intern_new();
     session->arena = sw_arena_new(0);
-    code = sw_credentials_open(session->loop, options->values[KS_KUBECONFIG], &session->log,
-                               &session->credentials, error);
+    const struct sw_credentials_options where = {options->values[KS_KUBECONFIG],
+                                                 options->values[KS_CONTEXT]};
+    code = sw_credentials_open(session->loop, &where, &session->log, &session->credentials, error);
     if (!code)
         code = sw_transport_http_open(session->loop, session->credentials, "kubectl-slipway",
                                       &session->log, &session->transport, error);

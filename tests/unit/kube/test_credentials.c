@@ -90,6 +90,10 @@ static int parse_with(struct fixture *f, const char *cluster, const char *user)
 #define HTTP "    server: http://127.0.0.1:8080\n"
 #define HTTPS "    server: https://api.example:6443/prefix\n"
 
+#define EXEC(command, more)                                         \
+    "    exec: {apiVersion: client.authentication.k8s.io/v1beta1, " \
+    "command: " command more "}\n"
+
 static void assert_error(struct fixture *f, int rc, int want, const char *text)
 {
     assert_int_equal(rc, want);
@@ -261,15 +265,21 @@ TEST(what_cannot_be_honoured_is_refused_with_what_to_do)
     static const struct {
         const char *cluster, *user, *says;
     } cases[] = {
-        {HTTP "    proxy-url: socks5://x\n", "", "cluster \"c\": proxy-url is not supported"},
-        {HTTP, "    exec:\n      command: aws\n",
-         "user \"u\": exec is not supported: slipway runs"},
-        {HTTP, "    exec: {}\n", "kubectl create token"},
-        {HTTP, "    auth-provider:\n      name: gcp\n", "auth-provider is not supported"},
-        {HTTP, "    as: admin\n", "slipway impersonates nobody"},
-        {HTTP, "    as-groups: [a]\n", "slipway impersonates nobody"},
+        {HTTP, "    exec: {}\n", "user \"u\": exec: it names no command"},
+        {HTTP, "    exec: {command: a}\n", "its apiVersion is missing"},
+        {HTTP, "    exec: {command: a, apiVersion: client.authentication.k8s.io/v1alpha1}\n",
+         "v1alpha1\", not client.authentication.k8s.io/v1 or v1beta1; update the plugin"},
+        {HTTP, "    exec: {command: a, apiVersion: client.authentication.k8s.io/v1}\n",
+         "its interactiveMode is missing; write Never or IfAvailable"},
+        {HTTP, EXEC("a", ", interactiveMode: Always"), "wants to ask a person"},
+        {HTTP, EXEC("a", ", interactiveMode: never"), "interactiveMode is \"never\""},
+        {HTTP, EXEC("a", ", env: [{value: x}]"), "a variable of env has no name"},
+        {HTTP, EXEC("a", ", env: [{name: a=b}]"), "a variable of env has no name"},
+        {HTTP, "    auth-provider:\n      name: gcp\n", "auth-provider is not supported: use a "},
+        {HTTP, "    as-groups: [a]\n", "but does not say as whom; add as"},
         {HTTP, "    as-uid: x\n", "as-uid"},
         {HTTP, "    as-user-extra: {a: [b]}\n", "as-user-extra"},
+        {HTTP, "    as: \"a\\nb\"\n", "a value for Impersonate-User has characters"},
         {HTTPS "    insecure-skip-tls-verify: true\n    certificate-authority: x\n", "",
          "exclude each other"},
         {HTTP, "    client-key: x\n", "client-key is there, but no client-certificate"},
@@ -563,11 +573,17 @@ static void clear_environment(void)
     unsetenv("HOME");
 }
 
-static int open_as(struct fixture *f, const char *flag)
+static int open_in(struct fixture *f, const char *flag, const char *context)
 {
+    struct sw_credentials_options options = {flag, context};
     close_credentials(f);
     memset(&f->error, 0, sizeof(f->error));
-    return sw_credentials_open(f->loop, flag, &f->log.log, &f->credentials, &f->error);
+    return sw_credentials_open(f->loop, &options, &f->log.log, &f->credentials, &f->error);
+}
+
+static int open_as(struct fixture *f, const char *flag)
+{
+    return open_in(f, flag, NULL);
 }
 
 static char *write_named(struct fixture *f, const char *name, const char *token)
@@ -597,6 +613,7 @@ TEST(places_are_searched_in_order)
 
     setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
     assert_error(&f, open_as(&f, NULL), -ENOENT, "/var/run/secrets/kubernetes.io/serviceaccount");
+    assert_error(&f, open_in(&f, NULL, "x"), SW_E_CONFIG, "a context (\"x\") is of a kubeconfig");
 
     SW_AUTO(char, sw_free) env = write_named(&f, "env", "env");
     setenv("KUBECONFIG", env, 1);
@@ -604,8 +621,13 @@ TEST(places_are_searched_in_order)
     assert_string_equal(sw_credentials_authorization(f.credentials), "Bearer env");
     setenv("KUBECONFIG", "/nowhere", 1);
     assert_error(&f, open_as(&f, NULL), -ENOENT, "KUBECONFIG: "); /* named, so nothing else */
-    setenv("KUBECONFIG", "/a:/b", 1);
-    assert_error(&f, open_as(&f, NULL), SW_E_CONFIG, "kubectl config view --flatten");
+    setenv("KUBECONFIG", "/a::/b", 1);
+    assert_error(&f, open_as(&f, NULL), -ENOENT, "KUBECONFIG: none of /a::/b is there");
+    SW_AUTO(char, sw_free) list = sw_asprintf("/a:%s:/b", env);
+    setenv("KUBECONFIG", list, 1);
+    assert_int_equal(open_as(&f, NULL), 0);
+    assert_string_equal(sw_credentials_authorization(f.credentials), "Bearer env");
+    assert_error(&f, open_in(&f, NULL, "y"), SW_E_CONFIG, "there is no context \"y\"");
 
     SW_AUTO(char, sw_free) flag = write_named(&f, "flag", "flag");
     assert_int_equal(open_as(&f, flag), 0);

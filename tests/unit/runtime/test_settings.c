@@ -182,7 +182,7 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "  serviceName: hook\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
                                 "metrics: {bindAddress: \":3\", secure: false, certDir: /m}\n"
-                                "client: {qps: 400, burst: 800}\n"
+                                "client: {context: prod, qps: 400, burst: 800}\n"
                                 "leaderElection:\n"
                                 "  enabled: true\n"
                                 "  id: other\n"
@@ -201,6 +201,7 @@ TEST(come_from_the_file)
         fail_msg("%s", c.error.text);
     const struct sw_settings *s = &c.settings;
     assert_string_equal(s->kubeconfig, "/kc");
+    assert_string_equal(s->context, "prod");
     assert_string_equal(s->namespace_, "shop");
     assert_string_equal(s->module_dir, "/modules");
     assert_int_equal(s->module_count, 2);
@@ -242,9 +243,10 @@ TEST(give_way_to_flags)
                           "--kubeconfig /k2 --namespace n2 --webhook-bind-address :11 "
                           "--metrics-bind-address 0 --metrics-secure --metrics-cert-dir /n "
                           "--leader-elect=false --log-level error "
-                          "--log-format json --kube-api-qps 7 --kube-api-burst=9"),
+                          "--log-format json --context test --kube-api-qps 7 --kube-api-burst=9"),
                      0);
     assert_string_equal(c.settings.kubeconfig, "/k2");
+    assert_string_equal(c.settings.context, "test");
     assert_string_equal(c.settings.namespace_, "n2");
     assert_string_equal(c.settings.webhook_address, ":11");
     assert_string_equal(c.settings.metrics_address, "0");

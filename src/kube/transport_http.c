@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "kube/credentials.h"
 #include "kube/kubeconfig.h"
+#include "net/proxy.h"
 
 #define HEAD_TIMEOUT_MS UINT64_C(30000) /* as of the client below */
 
@@ -403,6 +404,34 @@ static const char *architecture(void)
 #endif
 }
 
+/* The cluster's own, else what the environment says. */
+static int choose_proxy(const struct sw_credentials *credentials, const struct sw_log *log,
+                        struct sw_proxy *ret_proxy, struct sw_error *error)
+{
+    const struct sw_url *server = sw_credentials_server(credentials);
+    const char *url = sw_credentials_proxy(credentials);
+    int rc;
+    if (url) {
+        rc = sw_proxy_parse(url, ret_proxy, error);
+        if (rc) {
+            sw_error_prefix(error, "proxy-url of the cluster");
+        }
+    } else {
+        rc = sw_proxy_from_environment(server->is_https, server->host, server->port, ret_proxy,
+                                       error);
+    }
+    if (!rc && ret_proxy->kind == SW_PROXY_HTTPS && !server->is_https) {
+        sw_proxy_done(ret_proxy);
+        return sw_error_set(error, SW_E_CONFIG,
+                            "an https:// proxy is for an https:// server; use one with http://");
+    }
+    if (!rc && ret_proxy->kind != SW_PROXY_NONE) {
+        sw_log_info(log, "the API server is reached through a proxy",
+                    SW_STR("host", ret_proxy->host), SW_INT("port", ret_proxy->port));
+    }
+    return rc;
+}
+
 int sw_transport_http_open(struct sw_loop *loop, struct sw_credentials *credentials,
                            const char *component, const struct sw_log *log,
                            struct sw_transport **ret_transport, struct sw_error *error)
@@ -410,11 +439,17 @@ int sw_transport_http_open(struct sw_loop *loop, struct sw_credentials *credenti
     const struct sw_url *server = sw_credentials_server(credentials);
     SW_AUTO(char, sw_free)
     agent = sw_asprintf("slipway/%s (linux/%s) %s", SW_VERSION, architecture(), component);
+    struct sw_proxy proxy;
+    int rc = choose_proxy(credentials, log, &proxy, error);
+    if (rc) {
+        return rc;
+    }
     struct sw_http_client_options options = {
         .host = server->host,
         .port = server->port,
         .tls = sw_credentials_tls(credentials),
         .tls_name = sw_credentials_tls_name(credentials),
+        .proxy = &proxy,
         .user_agent = agent,
     };
     struct transport_http *t = SW_NEW(struct transport_http);
@@ -424,7 +459,8 @@ int sw_transport_http_open(struct sw_loop *loop, struct sw_credentials *credenti
     t->may_wait = sw_credentials_may_wait(credentials);
     t->tls = options.tls;
     sw_link_init(&t->waiting);
-    int rc = sw_http_client_open(loop, &options, log, &t->client);
+    rc = sw_http_client_open(loop, &options, log, &t->client);
+    sw_proxy_done(&proxy);
     if (rc) {
         sw_free(t);
         return sw_error_set(error, rc, "no client for the API server at %s: %s", server->host,

@@ -110,6 +110,7 @@ static void client_free(struct sw_http_client *c)
     sw_free(c->host);
     sw_free(c->tls_name);
     sw_free(c->user_agent);
+    sw_proxy_done(&c->proxy);
     sw_free(c->authority);
     sw_free(c);
 }
@@ -157,11 +158,17 @@ static int set_authority(struct sw_http_client *c)
     return 0;
 }
 
+static char *copy(const char *text)
+{
+    return text ? sw_strdup(text) : NULL;
+}
+
 int sw_http_client_open(struct sw_loop *loop, const struct sw_http_client_options *options,
                         const struct sw_log *log, struct sw_http_client **ret_client)
 {
     if (!sw_http_is_field_value(options->host) || strpbrk(options->host, " \t/?#@") ||
-        (options->user_agent && !sw_http_is_field_value(options->user_agent))) {
+        (options->user_agent && !sw_http_is_field_value(options->user_agent)) ||
+        (options->proxy && options->proxy->kind == SW_PROXY_HTTPS && !options->tls)) {
         return -EINVAL;
     }
     struct sw_http_client *c = SW_NEW(struct sw_http_client);
@@ -171,9 +178,15 @@ int sw_http_client_open(struct sw_loop *loop, const struct sw_http_client_option
     *o = *options;
     o->tls = NULL;
     o->host = o->tls_name = o->user_agent = NULL;
+    o->proxy = NULL;
     c->host = sw_strdup(options->host);
     c->tls_name = sw_strdup(options->tls_name ? options->tls_name : options->host);
     c->user_agent = options->user_agent ? sw_strdup(options->user_agent) : NULL;
+    if (options->proxy) {
+        c->proxy = *options->proxy;
+        c->proxy.username = copy(c->proxy.username);
+        c->proxy.password = copy(c->proxy.password);
+    }
     o->max_connections = o->max_connections ? o->max_connections : MAX_CONNECTIONS_DEFAULT;
     o->idle_timeout_ms = o->idle_timeout_ms ? o->idle_timeout_ms : IDLE_TIMEOUT_DEFAULT_MS;
     o->connect_timeout_ms =

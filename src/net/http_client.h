@@ -21,22 +21,26 @@ struct sw_http_client;
 struct sw_http_exchange;
 struct sw_log;
 struct sw_loop;
+struct sw_proxy;
 struct sw_stream;
 struct sw_tls_config;
 
 struct sw_http_client_options {
     const char *host; /* name, IPv4 or IPv6 literal without brackets */
     uint16_t port;
-    struct sw_tls_config *tls;   /* a reference is taken; NULL: plain http */
-    const char *tls_name;        /* NULL: host */
-    const char *user_agent;      /* NULL: none is sent */
-    unsigned max_connections;    /* of the ordinary lane; 0: 4 */
-    uint64_t idle_timeout_ms;    /* 0: 60 000, below the 90 s after which an API server closes */
-    uint64_t connect_timeout_ms; /* 0: 10 000; for TCP, and again for TLS */
-    size_t head_limit_bytes;     /* 0: 64 KiB */
+    struct sw_tls_config *tls;    /* a reference is taken; NULL: plain http */
+    const char *tls_name;         /* NULL: host */
+    const struct sw_proxy *proxy; /* copied; NULL, or of no kind: the host is reached directly. One
+                                     of the kind https is trusted as the host is, by tls */
+    const char *user_agent;       /* NULL: none is sent */
+    unsigned max_connections;     /* of the ordinary lane; 0: 4 */
+    uint64_t idle_timeout_ms;     /* 0: 60 000, below the 90 s after which an API server closes */
+    uint64_t connect_timeout_ms;  /* 0: 10 000; for TCP, and again for TLS */
+    size_t head_limit_bytes;      /* 0: 64 KiB */
 };
 
-/* -EINVAL: host or user_agent cannot stand in a head. log outlives the client. */
+/* -EINVAL: host or user_agent cannot stand in a head, or an https proxy without tls. log outlives
+ * the client. */
 int sw_http_client_open(struct sw_loop *loop, const struct sw_http_client_options *options,
                         const struct sw_log *log, struct sw_http_client **ret_client);
 /* Every exchange ends with -ECANCELED, then the client frees itself. Takes NULL. */

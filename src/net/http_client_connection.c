@@ -2,8 +2,8 @@
 /*
  * One connection of the client.
  *
- *     CONNECTING   TCP, then TLS                  IDLE or BUSY; a failure ends the exchange that it
- *                                                 was opened for
+ *     CONNECTING   TCP, the way through a proxy   IDLE or BUSY; a failure ends the exchange that it
+ *                  where there is one, TLS        was opened for
  *     IDLE         kept; whatever is read or      BUSY; closed after idle_timeout_ms
  *                  ends on it closes it
  *     BUSY         a request is sent, its         IDLE, or closed
@@ -25,6 +25,7 @@
 #include "net/stream.h"
 #include "net/tcp.h"
 #include "net/tls.h"
+#include "net/tunnel.h"
 
 /* A request is given to the stream in pieces; with four of them on their way the next one waits. */
 #define PIECE_BYTES ((size_t)64 * 1024)
@@ -47,6 +48,9 @@ static void abandon_connecting(struct sw_http_connection *c)
 {
     if (c->connect) {
         sw_tcp_connect_cancel(sw_steal(&c->connect));
+    }
+    if (c->tunnel) {
+        sw_tunnel_cancel(sw_steal(&c->tunnel));
     }
     if (c->handshake) {
         sw_tls_handshake_cancel(sw_steal(&c->handshake));
@@ -426,17 +430,11 @@ static void on_tls(void *arg, struct sw_stream *stream, const struct sw_error *e
     failed(c, error->code, error->text);
 }
 
-static void on_tcp(void *arg, struct sw_stream *stream, const struct sw_error *error)
+/* The stream leads to the server. */
+static void reached(struct sw_http_connection *c, struct sw_stream *stream)
 {
-    struct sw_http_connection *c = arg;
     struct sw_http_client *client = c->client;
 
-    c->connect = NULL;
-    if (!stream) {
-        failed(c, error->code, error->text);
-        return;
-    }
-    snprintf(c->peer, sizeof(c->peer), "%s", sw_stream_peer(stream));
     if (!client->tls) {
         ready(c, stream);
         return;
@@ -448,12 +446,76 @@ static void on_tcp(void *arg, struct sw_stream *stream, const struct sw_error *e
     }
 }
 
+static void on_tunnel(void *arg, struct sw_stream *stream, const struct sw_error *error)
+{
+    struct sw_http_connection *c = arg;
+
+    c->tunnel = NULL;
+    if (stream) {
+        reached(c, stream);
+        return;
+    }
+    avoid(c);
+    failed(c, error->code, error->text);
+}
+
+static void open_tunnel(struct sw_http_connection *c, struct sw_stream *stream)
+{
+    struct sw_http_client *client = c->client;
+    int rc = sw_tunnel_open(client->loop, stream, &client->proxy, client->host,
+                            client->options.port, client->user_agent,
+                            client->options.connect_timeout_ms, on_tunnel, c, &c->tunnel);
+    if (rc < 0) {
+        failed(c, rc, sw_strerror(rc));
+    }
+}
+
+static void on_proxy_tls(void *arg, struct sw_stream *stream, const struct sw_error *error)
+{
+    struct sw_http_connection *c = arg;
+
+    c->handshake = NULL;
+    if (stream) {
+        open_tunnel(c, stream);
+        return;
+    }
+    struct sw_error words = *error;
+    sw_error_prefix(&words, "the proxy");
+    avoid(c);
+    failed(c, words.code, words.text);
+}
+
+static void on_tcp(void *arg, struct sw_stream *stream, const struct sw_error *error)
+{
+    struct sw_http_connection *c = arg;
+    struct sw_http_client *client = c->client;
+
+    c->connect = NULL;
+    if (!stream) {
+        failed(c, error->code, error->text);
+        return;
+    }
+    snprintf(c->peer, sizeof(c->peer), "%s", sw_stream_peer(stream));
+    if (client->proxy.kind == SW_PROXY_NONE) {
+        reached(c, stream);
+    } else if (client->proxy.kind != SW_PROXY_HTTPS) {
+        open_tunnel(c, stream);
+    } else {
+        int rc = sw_tls_connect(client->loop, stream, client->tls, client->proxy.host,
+                                client->options.connect_timeout_ms, on_proxy_tls, c, &c->handshake);
+        if (rc < 0) {
+            failed(c, rc, sw_strerror(rc));
+        }
+    }
+}
+
 static void begin(struct sw_http_connection *c)
 {
     struct sw_http_client *client = c->client;
+    bool is_direct = client->proxy.kind == SW_PROXY_NONE;
     const struct sw_tcp_options options = {
-        .host = client->host,
-        .port = client->options.port,
+        .host = is_direct ? client->host : client->proxy.host,
+        .port = is_direct ? client->options.port : client->proxy.port,
         .timeout_ms = client->options.connect_timeout_ms,
         .write_limit_bytes = WRITE_LIMIT_BYTES,
         .avoid = client->avoided[0] ? client->avoided : NULL,

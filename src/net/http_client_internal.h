@@ -21,9 +21,11 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "net/http_client.h"
+#include "net/proxy.h"
 
 struct sw_tcp_connect;
 struct sw_tls_handshake;
+struct sw_tunnel;
 
 struct sw_http_lane {
     struct sw_link link; /* in the client */
@@ -42,7 +44,8 @@ struct sw_http_client {
     char *host;
     char *tls_name;
     char *user_agent; /* or NULL */
-    char *authority;  /* the value of Host */
+    struct sw_proxy proxy;
+    char *authority; /* the value of Host */
     sw_http_connector_fn connector;
     void *connector_arg;
 
@@ -59,7 +62,7 @@ struct sw_http_client {
 };
 
 enum sw_http_connection_state {
-    SW_HTTP_CONNECTING, /* TCP or TLS */
+    SW_HTTP_CONNECTING, /* TCP, the proxy's tunnel, TLS */
     SW_HTTP_IDLE,
     SW_HTTP_BUSY,
     SW_HTTP_CLOSED, /* freed as soon as nobody of ours is on the stack */
@@ -72,6 +75,7 @@ struct sw_http_connection {
     struct sw_link link;      /* in the client */
     struct sw_link idle_link; /* in the lane */
     struct sw_tcp_connect *connect;
+    struct sw_tunnel *tunnel;
     struct sw_tls_handshake *handshake;
     struct sw_stream *stream;
     struct sw_http_parser *parser;

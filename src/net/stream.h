@@ -57,7 +57,7 @@ struct sw_stream {
 };
 
 /* Sets who is told and begins to read. Once, except that a layer may hand a stream on with
- * set_events. */
+ * set_events; with none (NULL), whoever gets it starts it again before the call returns. */
 void sw_stream_start(struct sw_stream *stream, const struct sw_stream_events *events, void *arg);
 void sw_stream_set_events(struct sw_stream *stream, const struct sw_stream_events *events,
                           void *arg);

@@ -126,9 +126,10 @@ static void read_http(struct sw_tunnel *tunnel, const char *bytes, size_t len)
     if (rc) {
         fail_because(tunnel, SW_E_PROTOCOL, "does not speak HTTP: %s",
                      sw_http_parser_why(tunnel->parser));
-    } else if (tunnel->status == 407) {
+    } else if (tunnel->status == 407 || tunnel->status == 401) { /* tinyproxy's word for it */
         fail_because(tunnel, -EACCES,
-                     "wants another user or password (407); write them into its URL");
+                     "wants another user or password (%d); write them into its URL",
+                     tunnel->status);
     } else if (tunnel->status && (tunnel->status < 200 || tunnel->status > 299)) {
         fail_because(tunnel, -ECONNREFUSED, "does not connect to %s:%u: %d %s", tunnel->host,
                      (unsigned)tunnel->port, tunnel->status, sw_http_reason(tunnel->status));

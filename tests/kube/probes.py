@@ -35,13 +35,15 @@ class Probe:
     def __init__(self, cluster, proxy, namespace, folder, arguments, user, kubeconfig):
         self._cluster, self.namespace = cluster, namespace
         self.log = folder / "log"
-        config = folder / "kubeconfig"
-        config.write_text(self._kubeconfig(proxy, user, **kubeconfig))
+        where = []
+        if kubeconfig.pop("is_written", True):  # else the environment says where to look
+            where = ["--kubeconfig", folder / "kubeconfig"]
+            where[1].write_text(self._kubeconfig(proxy, user, **kubeconfig))
         self.lines = []
         self._is_killed = False
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "--kubeconfig", config, "--namespace", namespace, *arguments], stdin=subprocess.PIPE,
+                [PROGRAM, *where, "--namespace", namespace, *arguments], stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

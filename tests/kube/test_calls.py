@@ -297,9 +297,9 @@ def test_certificates_that_do_not_fit(cluster, objects, proxy, new_probe, tmp_pa
 
 
 def test_a_kubeconfig_that_cannot_be_used_says_so(objects, new_probe):
-    probe = new_probe(None, user={"exec": {"command": "aws"}})
+    probe = new_probe(None, user={"auth-provider": {"name": "gcp"}})
     line = probe.until_line("error: .*")
-    assert "slipway runs no credential plugins" in line
+    assert "auth-provider is not supported: use a credential plugin" in line
 
 
 def test_inline_authorities_are_taken(cluster, objects, new_probe):

@@ -28,6 +28,8 @@ enum {
 };
 
 #define ERROR_WINDOW_MS UINT64_C(10000)
+/* An upgrade, or a feature gate, may turn it on. */
+#define NO_STREAMS_MS UINT64_C(3600000)
 /* A storm of 401s reads the token file once a second, not once an answer. */
 #define REFRESH_AGAIN_MS UINT64_C(1000)
 
@@ -170,6 +172,20 @@ struct sw_gate *sw_client_gate(struct sw_client *client)
 struct sw_backoff sw_client_backoff(const struct sw_client *client)
 {
     return client->backoff;
+}
+
+bool sw_client_may_stream_lists(const struct sw_client *client)
+{
+    return sw_now_ms(client->loop) >= client->no_streams_until_ms;
+}
+
+void sw_client_refuse_streamed_lists(struct sw_client *client, const char *why)
+{
+    if (sw_client_may_stream_lists(client)) {
+        sw_log_info(&client->log, "the API server has no lists as streams, reading them in pages",
+                    SW_STR("why", why));
+    }
+    client->no_streams_until_ms = sw_now_ms(client->loop) + NO_STREAMS_MS;
 }
 
 void sw_client_set_may_write(struct sw_client *client, bool (*fn)(void *arg), void *arg)

@@ -101,6 +101,11 @@ void sw_client_set_may_write(struct sw_client *client, bool (*fn)(void *arg), vo
 struct sw_gate *sw_client_gate(struct sw_client *client);
 struct sw_backoff sw_client_backoff(const struct sw_client *client);
 
+/* Whether lists may be asked for as streams: until somebody has found that this server cannot do
+ * it, and an hour after that again. why: what it said. */
+bool sw_client_may_stream_lists(const struct sw_client *client);
+void sw_client_refuse_streamed_lists(struct sw_client *client, const char *why);
+
 /* ---- streams: a list page or a watch ---- */
 
 struct sw_client_stream_call;

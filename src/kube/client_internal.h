@@ -34,6 +34,8 @@ struct sw_client {
 
     uint64_t refused_ms; /* 401: when the credentials last did not change on our asking; 0: never */
 
+    uint64_t no_streams_until_ms; /* 0: lists as streams were never refused */
+
     struct sw_map *warnings; /* texts that were logged already */
     uint64_t error_window_ms;
     unsigned error_lines;

@@ -11,10 +11,13 @@
  *              all kinds share lets us through
  *   LISTING    pages are read into the store's       LISTING the next page; WATCHING after the
  * last; other side, then it is replaced       LISTING anew where somebody asked meanwhile; else by
- * sw_stream_judge WATCHING   events are applied                    LISTING when somebody asks; else
+ * sw_stream_judge STREAMING  the same, from a watch that begins    WATCHING at the mark, on the
+ * same stream; else with all there is                     by sw_stream_judge, LISTING among it
+ *   WATCHING   events are applied                    LISTING or STREAMING when somebody asks; else
  * by sw_stream_judge
  *
- * begin(): LISTING if a list is due or no version is known, else WATCHING from the version. The
+ * begin(): LISTING (or STREAMING) if a list is due or no version is known, else WATCHING from the
+ * version. The
  * version is that of the last event applied, of the last bookmark, or of the list. The store and
  * the version survive everything but 410 (of a list) and "version too large", which drop the
  * version. reflector_rules.c says what follows from which end.
@@ -212,7 +215,10 @@ static void say_why(struct sw_reflector *r, const struct sw_stream_end *end,
     const char *what = end->is_list ? "list failed" : "watch lost";
     const char *message = or_empty(end->message);
     const char *audit_id = or_empty(end->audit_id);
-    if (next == SW_NEXT_RESUME) {
+    if (next == SW_NEXT_LIST_PAGED) {
+        sw_log_debug(&r->log, "no list as a stream", SW_STR("kind", r->kind_name),
+                     SW_INT("status", end->status), SW_STR("message", message));
+    } else if (next == SW_NEXT_RESUME) {
         sw_log_debug(&r->log, "watch ended, resuming", SW_STR("kind", r->kind_name));
     } else if (next == SW_NEXT_REFUSED) {
         sw_log_error(&r->log,
@@ -250,12 +256,15 @@ void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end)
     stop_stream(r);
     if (end->is_list) {
         sw_store_replace_abort(r->store);
-        if (end->code && r->has_bytes && !r->is_fresh) {
+        if (end->code && r->has_bytes && !r->is_fresh && !end->is_streamed) {
             /* A list in one piece may be too long for the minute that the server gives it, again
              * and again: the next one comes in pages. */
             forget_version(r);
         }
         r->reason = "failed";
+        if (end->is_streamed) {
+            sw_reflector_fall_back(r, end, next);
+        }
         if (next != SW_NEXT_ABSENT) {
             r->is_asked = r->is_asked || r->is_asked_again;
             r->is_asked_again = false;
@@ -275,6 +284,9 @@ void sw_reflector_ended(struct sw_reflector *r, const struct sw_stream_end *end)
         break;
     case SW_NEXT_REFUSED:
         wait(r, sw_backoff_fail(&r->refusals, r->loop, retry_after_ms));
+        break;
+    case SW_NEXT_LIST_PAGED:
+        go(r);
         break;
     case SW_NEXT_LIST:
         expired(r, false, retry_after_ms);
@@ -308,6 +320,7 @@ void sw_reflector_on_open(void *arg, int status)
         sw_gate_succeed(sw_client_gate(r->client));
     }
     if (status == 200) {
+        r->is_answered = true;
         r->last_byte_ms = sw_now_ms(r->loop);
         sw_backoff_succeed(&r->backoff, r->loop);
         sw_backoff_succeed(&r->refusals, r->loop);
@@ -321,6 +334,7 @@ void sw_reflector_broke_off(struct sw_reflector *r, bool is_list,
     const struct sw_status_view *why = &reply->why;
     struct sw_stream_end end = {
         .is_list = is_list,
+        .is_streamed = r->state == SW_REFLECTOR_STREAMING,
         .code = reply->code,
         .status = reply->status,
         .is_version_too_large = !reply->code && why->is_version_too_large,
@@ -349,7 +363,11 @@ void sw_reflector_open_stream(struct sw_reflector *r,
     int rc = sw_client_stream(r->client, options, events, r, &r->stream);
     if (rc) {
         struct sw_stream_end end = {
-            .is_list = r->state == SW_REFLECTOR_LISTING, .code = rc, .message = sw_strerror(rc)};
+            .is_list = r->state != SW_REFLECTOR_WATCHING,
+            .is_streamed = r->state == SW_REFLECTOR_STREAMING,
+            .code = rc,
+            .message = sw_strerror(rc),
+        };
         sw_reflector_ended(r, &end);
     }
 }
@@ -380,7 +398,7 @@ static void on_relist(struct sw_defer *defer)
 
 void sw_reflector_relist(struct sw_reflector *r)
 {
-    if (r->state == SW_REFLECTOR_LISTING) {
+    if (r->state == SW_REFLECTOR_LISTING || r->state == SW_REFLECTOR_STREAMING) {
         r->is_asked_again = true;
     } else {
         r->is_asked = true;
@@ -471,6 +489,7 @@ struct sw_reflector *sw_reflector_new(struct sw_loop *loop, struct sw_client *cl
     r->fn = fn;
     r->arg = arg;
     r->is_optional = options->is_optional;
+    r->streams = options->streams_lists;
     r->page_size = options->page_size ? options->page_size : PAGE_SIZE;
     r->watch_seconds = options->watch_seconds ? options->watch_seconds : WATCH_SECONDS;
     r->silence_ms = options->silence_ms ? options->silence_ms : SILENCE_MS;
@@ -504,7 +523,7 @@ struct sw_reflector *sw_reflector_free(struct sw_reflector *r)
     sw_gate_forget(sw_client_gate(r->client), &r->pass);
     sw_metrics_off_collect(r->metrics, on_collect, r);
     if (r->depth == 0) {
-        if (r->state == SW_REFLECTOR_LISTING) {
+        if (r->state == SW_REFLECTOR_LISTING || r->state == SW_REFLECTOR_STREAMING) {
             sw_store_replace_abort(r->store);
         }
         destroy(r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reflector keeps a store equal to the cluster's: it lists in pages, watches with bookmarks, and
- * comes back from everything that can happen to either. States and rules stand in reflector.c.
+ * A reflector keeps a store equal to the cluster's: it lists (in pages, or as a stream), watches
+ * with bookmarks, and comes back from everything that can happen to either. States and rules stand
+ * in reflector.c.
  */
 #ifndef SW_KUBE_REFLECTOR_H
 #define SW_KUBE_REFLECTOR_H
@@ -24,7 +25,10 @@ struct sw_reflector_options {
     const char *label_selector; /* NULL: none */
     const char *field_selector; /* NULL: none */
     bool is_optional;           /* 404: tries again every 30 s and counts as listed, empty */
-    unsigned page_size;         /* 0: 500 */
+    /* Lists come as the beginning of a watch (sendInitialEvents) where the server can do that, else
+     * in pages. */
+    bool streams_lists;
+    unsigned page_size; /* 0: 500 */
     /* A watch asks the server to end it after this time, and half as much again by chance. */
     unsigned watch_seconds; /* 0: 300 */
     /* Silence on a watch of a server that sends bookmarks is not believed before this. */

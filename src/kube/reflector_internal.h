@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the reflector share: reflector.c (states, and what follows an end),
- * reflector_list.c and reflector_watch.c (one list, one watch).
+ * reflector_list.c, reflector_stream.c and reflector_watch.c (one list in pages, one list as a
+ * stream, one watch).
  */
 #ifndef SW_KUBE_REFLECTOR_INTERNAL_H
 #define SW_KUBE_REFLECTOR_INTERNAL_H
@@ -14,13 +15,19 @@
 #include "kube/reflector.h"
 #include "kube/reflector_rules.h"
 
+struct sw_buf;
+struct sw_frame;
 struct sw_metric;
 struct sw_metric_family;
+
+/* Silence before the mark: longer than a server takes between two objects. */
+#define SW_REFLECTOR_MARK_MS UINT64_C(60000)
 
 enum sw_reflector_state {
     SW_REFLECTOR_WAITING,
     SW_REFLECTOR_GATED,
     SW_REFLECTOR_LISTING,
+    SW_REFLECTOR_STREAMING,
     SW_REFLECTOR_WATCHING,
 };
 
@@ -36,6 +43,7 @@ struct sw_reflector {
     char *selectors; /* "&labelSelector=..." */
     char *lane;
     bool is_optional;
+    bool streams; /* lists, where the server can */
     unsigned page_size;
     unsigned watch_seconds;
     uint64_t silence_ms;
@@ -60,7 +68,11 @@ struct sw_reflector {
     bool is_absent;
     uint64_t last_byte_ms;
 
-    /* LISTING */
+    /* STREAMING, and the watch that follows */
+    bool is_answered; /* 200 has come */
+    unsigned drops;   /* streams that were lost before the mark, in a row */
+
+    /* LISTING, STREAMING */
     bool is_fresh; /* without a version */
     bool has_bytes;
     char *list_floor; /* newest, when this list was sent */
@@ -115,9 +127,23 @@ void sw_reflector_on_open(void *arg, int status);
 void sw_reflector_broke_off(struct sw_reflector *r, bool is_list,
                             const struct sw_stream_reply *reply);
 
-/* ---- reflector_list.c, reflector_watch.c ---- */
+/* ---- reflector_list.c, reflector_stream.c, reflector_watch.c ---- */
 
 void sw_reflector_start_list(struct sw_reflector *r);
+/* All items are on the store's other side. May free the reflector. */
+void sw_reflector_list_is_whole(struct sw_reflector *r);
+
+bool sw_reflector_may_stream(const struct sw_reflector *r);
+void sw_reflector_start_stream(struct sw_reflector *r);
+/* A frame before the mark. */
+void sw_reflector_on_initial(struct sw_reflector *r, const struct sw_frame *frame);
+uint64_t sw_reflector_mark_due(const struct sw_reflector *r);
+/* A stream has ended before its mark. */
+void sw_reflector_fall_back(struct sw_reflector *r, const struct sw_stream_end *end,
+                            enum sw_stream_next next);
+
+/* Opens the stream of the path with what is common to all watches behind it; the state is set. */
+void sw_reflector_open_watch(struct sw_reflector *r, struct sw_buf *path);
 void sw_reflector_start_watch(struct sw_reflector *r);
 void sw_reflector_on_dead_man(struct sw_timer *timer);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list: pages are decoded into the store's other side as they come, and replace its contents when
- * the last one is whole. Nothing of a list that broke off is ever seen.
+ * A list in pages, and what it shares with one that comes as a stream: items are decoded into the
+ * store's other side as they come, and replace its contents when the last one is there. Nothing of
+ * a list that broke off is ever seen.
  *
  * Two ways of asking. Without a version, in pages: the newest state, which costs the server a
  * quorum read. With "at least this version" after a broken watch, in one piece, so that the
@@ -12,6 +13,7 @@
  * backup was made. Since what is known would otherwise be taken for newer than all that comes, the
  * store then begins anew. It takes two such lists, in case the server made a mistake.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -54,7 +56,6 @@ static void on_list_bytes(void *arg, const char *bytes, size_t len)
 }
 
 static void request_page(struct sw_reflector *r);
-static void list_is_whole(struct sw_reflector *r);
 
 static void on_list_end(void *arg, const struct sw_stream_reply *reply)
 {
@@ -86,7 +87,7 @@ static void on_list_end(void *arg, const struct sw_stream_reply *reply)
     if (r->list_continue[0]) {
         request_page(r);
     } else {
-        list_is_whole(r);
+        sw_reflector_list_is_whole(r);
     }
 }
 
@@ -124,7 +125,6 @@ void sw_reflector_start_list(struct sw_reflector *r)
 {
     const char *const values[] = {r->kind_name, r->is_asked ? "requested" : r->reason};
     sw_metric_add(sw_metric_child(r->relists, values), 1);
-    r->state = SW_REFLECTOR_LISTING;
     r->is_fresh = r->is_asked || !r->version[0];
     r->has_bytes = false;
     r->items = 0;
@@ -132,6 +132,12 @@ void sw_reflector_start_list(struct sw_reflector *r)
     sw_reflector_set_text(&r->list_version, "");
     sw_reflector_set_text(&r->list_continue, "");
     sw_store_replace_begin(r->store);
+    if (sw_reflector_may_stream(r)) {
+        sw_reflector_start_stream(r);
+        return;
+    }
+    r->state = SW_REFLECTOR_LISTING;
+    r->drops = 0;
     request_page(r);
 }
 
@@ -149,6 +155,16 @@ static void doubt(struct sw_reflector *r)
                  r->list_version, r->list_floor);
     struct sw_stream_end end = {.is_list = true, .code = words.code, .message = words.text};
     r->is_doubtful = true;
+    if (r->frames) {
+        /* From within its reader: the end is noted, and told when that is back. */
+        r->state = SW_REFLECTOR_STREAMING;
+        snprintf(r->error_message, sizeof(r->error_message), "%.*s",
+                 (int)sizeof(r->error_message) - 1, words.text);
+        r->error = end;
+        r->error.message = r->error_message;
+        sw_frame_reader_stop(r->frames);
+        return;
+    }
     sw_reflector_ended(r, &end);
 }
 
@@ -165,8 +181,8 @@ static void commit(struct sw_reflector *r, bool is_restored)
     }
 }
 
-/* The last page has come. */
-static void list_is_whole(struct sw_reflector *r)
+/* The last page, or the mark of a stream, has come. */
+void sw_reflector_list_is_whole(struct sw_reflector *r)
 {
     bool is_consistent = r->is_fresh && !r->is_asked_again;
     bool is_restored = has_gone_back(r);
@@ -191,6 +207,10 @@ static void list_is_whole(struct sw_reflector *r)
     r->is_synced = true;
     r->is_asked = r->is_asked_again;
     r->is_asked_again = false;
-    sw_reflector_begin(r);
+    if (r->state == SW_REFLECTOR_LISTING) {
+        sw_reflector_begin(r);
+    } else if (r->is_asked) {
+        sw_defer_start(&r->relist); /* else the stream goes on as a watch */
+    }
     r->fn(r->arg, is_consistent);
 }

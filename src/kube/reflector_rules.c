@@ -18,10 +18,33 @@ static enum sw_stream_next judge_code(int code)
     }
 }
 
+/* 422: the feature is off, or resourceVersionMatch is not known on a watch (1.19 to 1.26); 400 and
+ * its kin from others who check what they do not know. 500 as a status or in the stream: etcd has
+ * no progress notifications, without which the server's cache never knows that it is fresh. */
+static bool cannot_stream(const struct sw_stream_end *end)
+{
+    switch (end->status) {
+    case 401:
+    case 403:
+    case 404:
+    case 410:
+    case 429:
+        return false;
+    default:
+        return end->has_no_mark || (end->status >= 400 && end->status <= 501);
+    }
+}
+
 enum sw_stream_next sw_stream_judge(const struct sw_stream_end *end)
 {
     if (end->code) {
         return judge_code(end->code);
+    }
+    if (end->is_streamed && !end->is_version_too_large && cannot_stream(end)) {
+        return SW_NEXT_LIST_PAGED;
+    }
+    if (end->is_streamed && end->status == 200) {
+        return SW_NEXT_AGAIN; /* before its mark */
     }
     if (end->is_version_too_large) {
         return SW_NEXT_LIST_FRESH; /* that server lags behind what we have seen */
@@ -62,6 +85,8 @@ const char *sw_stream_next_name(enum sw_stream_next next)
     case SW_NEXT_LIST:
     case SW_NEXT_LIST_FRESH:
         return "listing anew";
+    case SW_NEXT_LIST_PAGED:
+        return "listing in pages";
     case SW_NEXT_LIST_LATER:
         return "listing anew after a while";
     case SW_NEXT_ABSENT:

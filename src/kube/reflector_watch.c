@@ -87,6 +87,10 @@ static void on_frame(void *arg, const struct sw_frame *frame)
         note_error(r, &frame->status);
         return;
     }
+    if (r->state == SW_REFLECTOR_STREAMING) {
+        sw_reflector_on_initial(r, frame);
+        return;
+    }
     r->had_event = true;
     r->expirations = 0;
     r->watch_failures = 0;
@@ -118,11 +122,12 @@ static void on_watch_bytes(void *arg, const char *bytes, size_t len)
     if (sw_reflector_leave(r)) {
         return;
     }
-    if (r->error.status) {
-        struct sw_stream_end end = r->error;
-        sw_reflector_ended(r, &end);
-    } else if (rc) {
-        struct sw_stream_end end = {.code = rc, .message = error.text};
+    struct sw_stream_end end = r->error;
+    if (!end.status && !end.code) {
+        end = (struct sw_stream_end){.code = rc, .message = error.text};
+    }
+    if (end.status || end.code) {
+        end.is_list = end.is_streamed = r->state == SW_REFLECTOR_STREAMING;
         sw_reflector_ended(r, &end);
     }
 }
@@ -131,13 +136,16 @@ static void on_watch_end(void *arg, const struct sw_stream_reply *reply)
 {
     struct sw_reflector *r = arg;
     r->stream = NULL;
-    sw_reflector_broke_off(r, false, reply);
+    sw_reflector_broke_off(r, r->state == SW_REFLECTOR_STREAMING, reply);
 }
 
 /* When the watch has to be given up: after its time, or, where bookmarks come, after three of their
  * intervals in silence. */
 static uint64_t dead_at(const struct sw_reflector *r)
 {
+    if (r->state == SW_REFLECTOR_STREAMING) {
+        return r->is_answered ? sw_reflector_mark_due(r) : r->watch_until_ms;
+    }
     if (!r->bookmark_gap_ms) {
         return r->watch_until_ms;
     }
@@ -150,7 +158,8 @@ static uint64_t dead_at(const struct sw_reflector *r)
  * their silence, which is never shorter. */
 static void look_again(struct sw_reflector *r)
 {
-    sw_timer_start_at(&r->dead_man, SW_MIN(dead_at(r), sw_now_ms(r->loop) + r->silence_ms));
+    uint64_t silence_ms = SW_MIN(r->silence_ms, SW_REFLECTOR_MARK_MS);
+    sw_timer_start_at(&r->dead_man, SW_MIN(dead_at(r), sw_now_ms(r->loop) + silence_ms));
 }
 
 void sw_reflector_on_dead_man(struct sw_timer *timer)
@@ -161,29 +170,30 @@ void sw_reflector_on_dead_man(struct sw_timer *timer)
         return;
     }
     struct sw_stream_end end = {.code = -ETIMEDOUT, .message = "the stream is silent for too long"};
+    if (r->state == SW_REFLECTOR_STREAMING) {
+        end = (struct sw_stream_end){.is_list = true,
+                                     .is_streamed = true,
+                                     .has_no_mark = true,
+                                     .message = "no mark of the end of the initial events"};
+    }
     sw_reflector_ended(r, &end);
 }
 
-void sw_reflector_start_watch(struct sw_reflector *r)
+void sw_reflector_open_watch(struct sw_reflector *r, struct sw_buf *path)
 {
     static const struct sw_client_stream_events events = {sw_reflector_on_open, on_watch_bytes,
                                                           on_watch_end};
     unsigned seconds = r->watch_seconds +
                        (unsigned)sw_random_between(r->loop, 0, SW_MAX(r->watch_seconds, 1u) - 1);
-    struct sw_buf path;
-    sw_buf_init(&path, SIZE_MAX);
-    sw_buf_printf(&path, "%s?watch=true&resourceVersion=", r->path);
-    sw_url_encode(&path, r->version);
-    sw_buf_printf(&path, "&allowWatchBookmarks=true&timeoutSeconds=%u%s", seconds, r->selectors);
+    sw_buf_printf(path, "&allowWatchBookmarks=true&timeoutSeconds=%u%s", seconds, r->selectors);
     struct sw_client_stream_options options = {
-        .path = path.bytes,
+        .path = path->bytes,
         .lane = r->lane,
         /* A proxy may hold the head back until the first event, which is a bookmark after a minute
          * at the latest. */
         .head_timeout_ms = r->silence_ms,
     };
-    r->state = SW_REFLECTOR_WATCHING;
-    r->had_event = false;
+    r->had_event = r->is_answered = false;
     r->bookmark_ms = 0;
     r->error = (struct sw_stream_end){0};
     r->watch_began_ms = sw_now_ms(r->loop);
@@ -191,5 +201,15 @@ void sw_reflector_start_watch(struct sw_reflector *r)
     r->frames = sw_frame_reader_new(r->decoder, SW_DECODE_LIMIT_BYTES, on_frame, r);
     look_again(r);
     sw_reflector_open_stream(r, &options, &events);
+}
+
+void sw_reflector_start_watch(struct sw_reflector *r)
+{
+    struct sw_buf path;
+    sw_buf_init(&path, SIZE_MAX);
+    sw_buf_printf(&path, "%s?watch=true&resourceVersion=", r->path);
+    sw_url_encode(&path, r->version);
+    r->state = SW_REFLECTOR_WATCHING;
+    sw_reflector_open_watch(r, &path);
     sw_buf_done(&path);
 }

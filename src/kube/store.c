@@ -338,6 +338,22 @@ void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_
     entry->side = object_taken;
 }
 
+void sw_store_replace_remove(struct sw_store *store, const char *namespace_, const char *name)
+{
+    sw_assert(store->is_replacing);
+    struct sw_store_entry *entry = sw_store_table_find(&store->table, namespace_, name);
+    if (!entry || !entry->side) {
+        return;
+    }
+    size_t i = 0; /* rare, so that looking for it is good enough */
+    while (store->side.at[i] != entry) {
+        i++;
+    }
+    store->side.at[i] = store->side.at[--store->side.count];
+    free_object(store, sw_steal(&entry->side));
+    sw_store_table_tidy(&store->table, entry);
+}
+
 void sw_store_replace_keep(struct sw_store *store, const char *namespace_, const char *name)
 {
     sw_assert(store->is_replacing);

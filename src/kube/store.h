@@ -61,6 +61,8 @@ bool sw_store_delete(struct sw_store *store, const char *namespace_, const char 
  * anew, or abort, forgets what was added. */
 void sw_store_replace_begin(struct sw_store *store);
 void sw_store_replace_add_take(struct sw_store *store, struct sw_object *object_taken);
+/* Takes back what was added: it has been deleted since, before the list was whole. */
+void sw_store_replace_remove(struct sw_store *store, const char *namespace_, const char *name);
 /* Of an item of the list that cannot be read: what is known of it stays; nothing, if nothing is. */
 void sw_store_replace_keep(struct sw_store *store, const char *namespace_, const char *name);
 void sw_store_replace_commit(struct sw_store *store, const char *list_version);

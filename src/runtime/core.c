@@ -36,6 +36,7 @@ struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport
     core->namespace_ = options->namespace_ ? sw_strdup(options->namespace_) : NULL;
     core->checks_permissions = options->checks_permissions;
     core->verifies_callers = options->verifies_callers;
+    core->streams_lists = options->streams_lists;
     core->username = options->username ? sw_strdup(options->username) : NULL;
     sw_kinds_init(&core->kinds, core);
     sw_writes_init(&core->writes, core);

@@ -43,6 +43,7 @@ struct sw_core_options {
     const char *namespace_;               /* what is watched; NULL: all */
     const char *username;                 /* NULL: sw_core_set_username comes */
     const struct sw_lease_options *lease; /* NULL: leads without an election */
+    bool streams_lists; /* lists come as the beginning of a watch, where the server can do that */
     bool checks_permissions; /* asks the API server whether we may do what the modules will do */
     bool verifies_callers;   /* and the questions of metrics_access.h besides */
 };
@@ -64,6 +65,7 @@ struct sw_core {
     char *namespace_;
     char *username; /* NULL while unknown */
     bool checks_permissions, verifies_callers;
+    bool streams_lists;
     bool is_open;
     struct sw_instance **instances; /* in the order of their start */
     size_t instance_count;

@@ -158,7 +158,8 @@ static void narrow(const struct sw_kind_entry *entry, const char **ret_namespace
 static void open_entry(struct sw_kind_entry *entry)
 {
     struct sw_core *core = entry->core;
-    struct sw_reflector_options options = {.kind = entry->kind};
+    struct sw_reflector_options options = {.kind = entry->kind,
+                                           .streams_lists = core->streams_lists};
     SW_AUTO(char, sw_free) selector = NULL;
     SW_AUTO(char, sw_free) field_selector = NULL;
     const char *name;

@@ -387,6 +387,7 @@ static void make_core(struct process *p)
         .burst = s->kube_api_burst,
         .namespace_ = s->namespace_,
         .lease = s->leader_elect ? &lease : NULL,
+        .streams_lists = s->watch_list,
         .checks_permissions = true,
         .verifies_callers = s->metrics_is_secure && !sw_address_is_off(s->metrics_address),
     };

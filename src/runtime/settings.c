@@ -46,6 +46,7 @@ struct sw_settings_file {
     } metrics;
     struct client_file {
         char *context;
+        unsigned watch_list;
         unsigned qps, burst; /* 0: not given */
     } client;
     struct leader_election {
@@ -101,8 +102,13 @@ static const cyaml_schema_field_t metrics_fields[] = {
     CYAML_FIELD_END,
 };
 
+enum { AUTO = 1, OFF };
+static const cyaml_strval_t watch_list[] = {{"auto", AUTO}, {"off", OFF}};
+
 static const cyaml_schema_field_t client_fields[] = {
     TEXT("context", struct client_file, context),
+    CYAML_FIELD_ENUM("watchList", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct client_file,
+                     watch_list, watch_list, CYAML_ARRAY_LEN(watch_list)),
     SW_CONFIG_INT("qps", CYAML_FLAG_OPTIONAL, struct client_file, qps, 1, MOST_REQUESTS, 0),
     SW_CONFIG_INT("burst", CYAML_FLAG_OPTIONAL, struct client_file, burst, 1, MOST_REQUESTS, 0),
     CYAML_FIELD_END,
@@ -399,6 +405,7 @@ static void choose_all(const struct sw_arguments *arguments, const struct sw_set
                        struct sw_settings *s)
 {
     s->kubeconfig = choose(arguments, SW_FLAG_KUBECONFIG, file->kubeconfig);
+    s->watch_list = file->client.watch_list != OFF;
     s->context = choose(arguments, SW_FLAG_CONTEXT, file->client.context);
     s->namespace_ = choose(arguments, SW_FLAG_NAMESPACE, file->namespace_);
     s->module_dir = choose(arguments, SW_FLAG_MODULE_DIR, file->module_dir);

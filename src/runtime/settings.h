@@ -48,6 +48,7 @@ struct sw_settings {
     const char *metrics_cert_dir; /* NULL: none, a certificate is made */
     unsigned kube_api_qps;        /* requests a second, at most */
     unsigned kube_api_burst;
+    bool watch_list; /* lists come as streams where the server can */
     bool leader_elect;
     const char *leader_election_id;
     const char *leader_election_namespace; /* NULL: our own */

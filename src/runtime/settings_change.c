@@ -38,6 +38,7 @@ static const struct setting {
     /* The connection, what is listed and the modules are there from the first moment on. */
     LATER("kubeconfig", TEXT, kubeconfig),
     LATER("client.context", TEXT, context),
+    LATER("client.watchList", BYTES, watch_list),
     LATER("namespace", TEXT, namespace_),
     LATER("moduleDir", TEXT, module_dir),
     LATER("modules", NAMES, modules),

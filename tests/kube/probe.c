@@ -353,6 +353,7 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
         {"deadline-ms", required_argument, NULL, 'e'},
         {"retry-ms", required_argument, NULL, 'r'},
         {"optional", no_argument, NULL, 'o'},
+        {"stream", no_argument, NULL, 'y'},
         {NULL, 0, NULL, 0},
     };
     struct arguments a = {.namespace_ = "default"};
@@ -404,6 +405,9 @@ static int read_arguments(int argc, char **argv, struct arguments *ret)
             break;
         case 'o':
             a.reflector.is_optional = true;
+            break;
+        case 'y':
+            a.reflector.streams_lists = true;
             break;
         default:
             return -EINVAL;

@@ -381,3 +381,75 @@ def test_missing_permissions_are_named(cluster, namespace, proxy, new_probe):
     cluster.kubectl("create", "rolebinding", "reader", "-n", namespace, "--role=reader", "--serviceaccount=%s:nobody" % namespace)
     probe.until_listed(0)
     assert token not in probe.said()
+
+
+# ---- lists as streams ----
+
+STREAM = ("--watch", "--stream", *FAST)
+
+
+def streams(proxy):
+    return [request for request in proxy.requests if "sendInitialEvents" in request.query]
+
+
+def can_stream(cluster):
+    """Of the releases that the tests run on: 1.20 does not know it, 1.36 has it on."""
+    minor = int(cluster.api.get("/version")["minor"].rstrip("+"))
+    assert minor <= 31 or minor >= 34, "it depends on a feature gate in between"
+    return minor >= 34
+
+
+def test_a_list_as_a_stream_or_in_pages_where_the_server_cannot(cluster, objects, proxy, new_probe):
+    fill(objects, 30)
+    probe = new_probe(proxy, *STREAM)
+    probe.until_line("listed consistent 30")
+    assert probe.state() == objects.state()
+    objects.change("x001", "changed")
+    objects.delete("x002")
+    probe.until_state(objects.state())
+    stream = streams(proxy)[0]
+    assert stream.query["resourceVersionMatch"] == ["NotOlderThan"] and "resourceVersion" not in stream.query
+    assert len(streams(proxy)) == 1
+    if can_stream(cluster):
+        assert stream.status == 200 and not lists(proxy) and len(watches(proxy)) == 1
+    else:
+        assert stream.status == 422 and len(lists(proxy)) == 1 and "has no lists as streams" in probe.said()
+    # Deletions that happen while nobody looks are found by comparison.
+    frozen = proxy.freeze()
+    objects.delete("x003")
+    objects.create("y", "new")
+    proxy.inject_error(410)
+    frozen.thaw()
+    probe.until_state(objects.state())
+    probe.relist()
+    assert probe.state() == objects.state()
+    check_deltas(probe.deltas())
+    assert len(streams(proxy)) == (3 if can_stream(cluster) else 1)
+
+
+def test_streams_that_are_cut_before_the_mark_give_way_to_pages(cluster, objects, proxy, new_probe):
+    fill(objects, 10)
+    rule = proxy.cut_answer(after=1500, path="sendInitialEvents")
+    probe = new_probe(proxy, *STREAM)
+    probe.until_line("listed consistent 10", timeout_s=60)
+    assert len(lists(proxy)) == 1 and len(rule.hits) == (2 if can_stream(cluster) else 1)
+    assert probe.state() == objects.state()
+    check_deltas(probe.deltas())
+
+
+def test_a_server_that_gives_up_in_the_stream_is_asked_for_pages(objects, proxy, new_probe):
+    """One whose etcd lacks progress notifications. (Those that ignore what they do not know never send the mark: a minute
+    of silence, which test_reflector.c waits for in virtual time.)"""
+    fill(objects, 5)
+    frames = [{"type": "ADDED", "object": dict(item, kind="ConfigMap", apiVersion="v1")} for item in objects._api.get(objects._path)["items"]]
+    frames.append({"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500, "reason": "InternalError"}})
+    stream = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    stream += b"".join(wire.chunk(json.dumps(frame).encode() + b"\n") for frame in frames) + b"0\r\n\r\n"
+    rule = proxy.speak(stream, path="sendInitialEvents")
+    probe = new_probe(proxy, *STREAM)
+    rule.until_hit()
+    probe.until_line("listed consistent 5")
+    assert len(lists(proxy)) == 1 and "has no lists as streams" in probe.said()
+    objects.change("x000", "after")
+    probe.until_state(objects.state())
+    check_deltas(probe.deltas())

@@ -6,7 +6,8 @@
  *   from             what comes first
  *   ---------------  ----------------------------------------------------------------
  *   no version, "0"  ADDED for each object, then what happens
- *   sendInitial...   the same, and a bookmark that says that they are all there
+ *   sendInitial...   the same, and a bookmark that says that they are all there: once the cache
+ *                    has reached the version that was asked for, without one what is newest now
  *   version N        what happened behind N; ERROR with 410 where that is not known
  *
  * A label selector makes an object appear (ADDED) and vanish (DELETED) for its watcher.
@@ -34,8 +35,9 @@ struct sw_sim_watch {
     struct sw_sim_filter filter;
     struct sw_buf out;
     struct sw_defer flush;
-    struct sw_timer timeout, bookmark;
-    uint64_t version; /* what is not newer has been told */
+    struct sw_timer timeout, bookmark, mark;
+    uint64_t mark_version; /* that the mark waits for */
+    uint64_t version;      /* what is not newer has been told */
     bool wants_bookmarks;
     bool has_sent_columns;
     bool ends; /* after what is in the buffer */
@@ -175,6 +177,7 @@ void sw_sim_watch_close(struct sw_sim_watch *watch)
     sw_defer_stop(&watch->flush);
     sw_timer_stop(&watch->timeout);
     sw_timer_stop(&watch->bookmark);
+    sw_timer_stop(&watch->mark);
     sw_sim_filter_done(&watch->filter);
     sw_buf_done(&watch->out);
     sw_free(watch->scratch);
@@ -317,16 +320,37 @@ static int add_past(void *arg, const struct sw_sim_change *change)
     return 0;
 }
 
+/* The end of the initial events, as soon as the cache knows enough. */
+static void on_mark(struct sw_timer *timer)
+{
+    struct sw_sim_watch *watch = container_of(timer, struct sw_sim_watch, mark);
+    const struct sw_sim_cache *cache = watch->call->cache;
+    uint64_t due_ms = cache ? sw_sim_cache_reaches_ms(cache, watch->mark_version) : 0;
+    uint64_t now_ms = sw_now_ms(watch->call->api->loop);
+    if (due_ms > 0) {
+        sw_timer_start_at(&watch->mark, SW_MAX(due_ms, now_ms + 1));
+    } else {
+        write_bookmark(watch, true);
+    }
+}
+
+static void start_initial(struct sw_sim_watch *watch, const char *from)
+{
+    write_initial(watch);
+    if (sw_sim_query_is_true(&watch->call->query, "sendInitialEvents") && watch->wants_bookmarks) {
+        watch->mark_version =
+            *from ? strtoull(from, NULL, 10) : sw_sim_store_version(watch->call->api->store);
+        on_mark(&watch->mark);
+    }
+}
+
 static void start_from(struct sw_sim_watch *watch, const char *from)
 {
     const struct sw_sim_call *call = watch->call;
     const struct sw_sim_store *store = call->api->store;
     bool wants_initial = sw_sim_query_is_true(&call->query, "sendInitialEvents");
     if (!*from || strcmp(from, "0") == 0 || wants_initial) {
-        write_initial(watch);
-        if (wants_initial && watch->wants_bookmarks) {
-            write_bookmark(watch, true);
-        }
+        start_initial(watch, from);
         return;
     }
     watch->version = strtoull(from, NULL, 10);
@@ -393,6 +417,7 @@ void sw_sim_watch_open(struct sw_sim_call *call)
     sw_defer_init(&watch->flush, api->loop, on_flush);
     sw_timer_init(&watch->timeout, api->loop, on_timeout);
     sw_timer_init(&watch->bookmark, api->loop, on_bookmark);
+    sw_timer_init(&watch->mark, api->loop, on_mark);
     narrow_to_name(watch);
     sw_sim_answer_head(call, 200, "application/json", 0);
     if (!call->watch) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of ten thousand in pages, with objects of a mebibyte and bad ones among them: what is kept
- * of it, what is left out and said, and how much memory that takes at most. The contract (decode.h,
- * store.h): of the text only the item that is being read; of the objects what the store says that
- * it holds, during a relist twice.
+ * A list of ten thousand, in pages and as a stream, with objects of a mebibyte and bad ones among
+ * them: what is kept of it, what is left out and said, and how much memory that takes at most. The
+ * contract (decode.h, store.h): of the text only the item that is being read; of the objects what
+ * the store says that it holds, during a relist twice.
  */
 #include "kube/reflector.h"
 
@@ -70,7 +70,7 @@ static void on_listed(void *arg, bool is_consistent)
     ((struct fixture *)arg)->listed++;
 }
 
-static void setup(struct fixture *f)
+static void setup(struct fixture *f, bool streams_lists)
 {
     memset(f, 0, sizeof(*f));
     f->loop = sw_loop_virtual_new(INT64_C(1767225600000000), 3);
@@ -82,7 +82,8 @@ static void setup(struct fixture *f)
     f->decoder = sw_decoder_new(&sw_kind_deployment, f->intern);
     f->store = sw_store_new(f->loop, f->decoder, on_change, f);
     sw_buf_init(&f->page, SIZE_MAX);
-    struct sw_reflector_options options = {.kind = &sw_kind_deployment};
+    struct sw_reflector_options options = {.kind = &sw_kind_deployment,
+                                           .streams_lists = streams_lists};
     f->reflector = sw_reflector_new(f->loop, f->client, f->decoder, f->store, &options, f->metrics,
                                     &f->log.log, on_listed, f);
     sw_loop_virtual_advance(f->loop, 0);
@@ -120,7 +121,7 @@ static void put_nested(struct sw_buf *to, unsigned depth)
     put_many(to, ']', depth);
 }
 
-static void put_object(struct sw_buf *to, unsigned number)
+static void put_object(struct sw_buf *to, unsigned number, const char *before)
 {
     bool is_large = number % LARGE_EVERY == 0;
 
@@ -128,7 +129,7 @@ static void put_object(struct sw_buf *to, unsigned number)
                   "%s{\"metadata\":{\"name\":\"d%05u\",\"namespace\":\"n\",\"uid\":\"u%05u\","
                   "\"resourceVersion\":\"%u\",\"generation\":1,\"labels\":{\"app\":\"a%05u\"%s},"
                   "\"annotations\":{\"%s\":\"",
-                  number % PAGE ? "," : "", number, number, number + 1, number,
+                  before, number, number, number + 1, number,
                   number == AT_BAD_LABEL ? ",\"x\":\"caf\xe9\"" : "",
                   number == AT_MARK ? "slipway.dev/large" : "example.org/large");
     put_many(to, 'x', number == AT_MARK || is_large ? MEBIBYTE : 300);
@@ -158,7 +159,7 @@ static void put_page(struct sw_buf *to, unsigned number, bool is_last)
                   "\"resourceVersion\":\"20000\",\"continue\":\"%s\"},\"items\":[",
                   is_last ? "" : "more");
     for (unsigned i = 0; i < PAGE; i++) {
-        put_object(to, number * PAGE + i);
+        put_object(to, number * PAGE + i, i > 0 ? "," : "");
     }
     sw_buf_puts(to, "]}");
 }
@@ -196,6 +197,34 @@ static void serve_all(struct fixture *f)
         put_page(&f->page, i, i == pages - 1);
         serve(f, request);
     }
+}
+
+/* One event for each object, then the mark. */
+static void serve_stream(struct fixture *f)
+{
+    struct fake_request *request = fake_the(f->transport, "/deployments?watch=true");
+    assert_string_equal(fake_query(request, "sendInitialEvents"), "true");
+    f->peak = f->sent = 0;
+    fake_head(request, 200, NULL);
+    for (unsigned i = 0; i <= OBJECTS; i++) {
+        sw_buf_clear(&f->page);
+        if (i < OBJECTS) {
+            put_object(&f->page, i, "{\"type\":\"ADDED\",\"object\":");
+            sw_buf_puts(&f->page, "}\n");
+        } else {
+            sw_buf_puts(&f->page, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+                                  "\"resourceVersion\":\"20000\",\"annotations\":{"
+                                  "\"k8s.io/initial-events-end\":\"true\"}}}}\n");
+        }
+        for (size_t at = 0; at < f->page.len; at += PIECE) {
+            size_t n = SW_MIN(f->page.len - at, (size_t)PIECE);
+            request->events.on_body(request->arg, f->page.bytes + at, n);
+            f->peak = SW_MAX(f->peak, test_allocated() - f->page.room);
+        }
+        f->sent += f->page.len;
+    }
+    assert_true(request->is_open); /* it goes on as a watch */
+    sw_loop_virtual_advance(f->loop, 0);
 }
 
 /* ---- the tests ---- */
@@ -274,13 +303,13 @@ static void check_memory(struct fixture *f, size_t times, size_t allocated_befor
 #endif
 }
 
-TEST(ten_thousand_with_bad_ones_among_them_stay_within_their_memory)
+static void check_two_lists(bool streams_lists, void (*serve_list)(struct fixture *f))
 {
     struct fixture f;
-    setup(&f);
+    setup(&f, streams_lists);
     size_t allocated_before = test_allocated() - f.page.room;
     size_t resident_before = test_resident("VmRSS:");
-    serve_all(&f);
+    serve_list(&f);
     check_contents(&f);
     assert_int_equal(f.listed, 1);
     assert_int_equal(f.changes, OBJECTS - BAD);
@@ -290,7 +319,7 @@ TEST(ten_thousand_with_bad_ones_among_them_stay_within_their_memory)
     /* Once more: what is there stays until the new list is whole. */
     sw_reflector_relist(f.reflector);
     sw_loop_virtual_advance(f.loop, 0);
-    serve_all(&f);
+    serve_list(&f);
     check_contents(&f);
     assert_int_equal(f.listed, 2);
     assert_int_equal(f.changes, OBJECTS - BAD);
@@ -299,10 +328,21 @@ TEST(ten_thousand_with_bad_ones_among_them_stay_within_their_memory)
     teardown(&f);
 }
 
+TEST(ten_thousand_with_bad_ones_among_them_stay_within_their_memory)
+{
+    check_two_lists(false, serve_all);
+}
+
+TEST(as_a_stream_they_stay_within_the_same)
+{
+    check_two_lists(true, serve_stream);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE("list_memory", ten_thousand_with_bad_ones_among_them_stay_within_their_memory),
+        CASE("list_memory", as_a_stream_they_stay_within_the_same),
     };
     return RUN(tests);
 }

@@ -1317,6 +1317,326 @@ TEST(the_age_is_that_of_the_last_byte)
     teardown(&f);
 }
 
+/* ---- lists as streams ---- */
+
+#define MARK(version)                                                                        \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Thing\",\"apiVersion\":\"t.example/v1\"," \
+    "\"metadata\":{\"resourceVersion\":\"" version                                           \
+    "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
+
+static const struct sw_reflector_options streams = {.streams_lists = true};
+
+static void check_stream_since(struct fixture *f, const char *version)
+{
+    struct fake_request *r = watch_request(f);
+    assert_string_equal(fake_query(r, "sendInitialEvents"), "true");
+    assert_string_equal(fake_query(r, "resourceVersionMatch"), "NotOlderThan");
+    assert_string_equal(fake_query(r, "allowWatchBookmarks"), "true");
+    assert_string_equal(fake_query(r, "resourceVersion"), version);
+    assert_in_range(strtol(fake_query(r, "timeoutSeconds"), NULL, 10), 300, 599);
+    assert_string_equal(r->lane, "watch /apis/t.example/v1/things");
+}
+
+static void check_plain_watch(struct fixture *f, const char *version)
+{
+    assert_string_equal(fake_query(watch_request(f), "sendInitialEvents"), "");
+    check_version(f, version);
+}
+
+/* Until a=1 is known at version 10, from a stream that goes on. */
+static struct fake_request *streaming(struct fixture *f)
+{
+    prepare(f);
+    start(f, &streams);
+    check_stream_since(f, "");
+    struct fake_request *w = watch_request(f);
+    fake_head(w, 200, NULL);
+    fake_body(w, EVENT("ADDED", "a", "5", "1") MARK("10"));
+    check_changes(f, "+a=1 ");
+    assert_int_equal(f->listed, 1);
+    return w;
+}
+
+TEST(a_list_may_come_as_a_stream_that_goes_on)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    check_stream_since(&f, "");
+    struct fake_request *w = watch_request(&f);
+    fake_head(w, 200, NULL);
+    fake_body(w, EVENT("ADDED", "a", "5", "1") EVENT("ADDED", "b", "6", "2"));
+    /* What happens before the mark is part of the list. */
+    fake_body(w, EVENT("ADDED", "c", "7", "3") EVENT("MODIFIED", "a", "11", "9")
+                     EVENT("DELETED", "b", "12", "2") BOOKMARK("12"));
+    check_changes(&f, "");
+    assert_false(sw_reflector_is_synced(f.reflector));
+    assert_int_equal(f.listed, 0);
+    fake_body(w, MARK("12"));
+    check_changes(&f, "+a=9 +c=3 ");
+    assert_true(sw_reflector_is_synced(f.reflector));
+    assert_int_equal(f.listed, 1);
+    assert_int_equal(f.consistent, 1);
+    assert_ptr_equal(watch_request(&f), w); /* the same stream */
+    assert_int_equal(f.transport->count, 1);
+    send(&f, EVENT("ADDED", "b", "13", "4") EVENT("DELETED", "c", "14", "3"));
+    check_changes(&f, "+b=4 -c ");
+    assert_int_equal(lists(&f, "start"), 1);
+    /* It ends as watches do, and goes on from where it was. */
+    fake_end(w, 0);
+    advance(&f, 200);
+    check_plain_watch(&f, "14");
+    teardown(&f);
+}
+
+TEST(a_stream_of_nothing_is_an_empty_list)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f), MARK("3"));
+    assert_true(sw_reflector_is_synced(f.reflector));
+    assert_int_equal(sw_store_size(f.store), 0);
+    fake_end(watch_request(&f), 0);
+    advance(&f, 1200);
+    check_plain_watch(&f, "3");
+    teardown(&f);
+}
+
+TEST(deletions_that_were_missed_are_found_at_the_mark)
+{
+    struct fixture f;
+    struct fake_request *w = streaming(&f);
+    fake_body(w, ERROR_EVENT("410", "Expired", ""));
+    advance(&f, 0);
+    check_stream_since(&f, "10");
+    w = watch_request(&f);
+    fake_head(w, 200, NULL);
+    fake_body(w, EVENT("ADDED", "b", "11", "2"));
+    check_changes(&f, "");
+    assert_true(sw_reflector_is_synced(f.reflector)); /* the old picture stays */
+    fake_body(w, MARK("12"));
+    check_changes(&f, "-a +b=2 ");
+    assert_int_equal(f.consistent, 1); /* from a cache: at least 10, perhaps no more */
+    assert_int_equal(lists(&f, "expired"), 1);
+    teardown(&f);
+}
+
+TEST(a_bad_object_of_a_stream_keeps_what_is_known)
+{
+    struct fixture f;
+    struct fake_request *w = streaming(&f);
+    fake_body(w, ERROR_EVENT("410", "Expired", ""));
+    advance(&f, 0);
+    w = watch_request(&f);
+    fake_head(w, 200, NULL);
+    fake_body(w, EVENT("ADDED", "a", "11", "true") MARK("12"));
+    check_changes(&f, "");
+    assert_int_equal(sw_store_size(f.store), 1);
+    teardown(&f);
+}
+
+TEST(a_consistent_list_may_be_a_stream)
+{
+    struct fixture f;
+    streaming(&f);
+    sw_reflector_relist(f.reflector);
+    advance(&f, 0);
+    check_stream_since(&f, "");
+    struct fake_request *w = watch_request(&f);
+    fake_head(w, 200, NULL);
+    fake_body(w, EVENT("ADDED", "a", "11", "2"));
+    sw_reflector_relist(f.reflector); /* after it was sent: another one is due */
+    fake_body(w, MARK("12"));
+    advance(&f, 0);
+    check_changes(&f, "~a=2 ");
+    assert_int_equal(f.listed, 2);
+    assert_int_equal(f.consistent, 1);
+    check_stream_since(&f, "");
+    assert_ptr_not_equal(watch_request(&f), w);
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f), EVENT("ADDED", "a", "11", "2") MARK("13"));
+    assert_int_equal(f.consistent, 2);
+    teardown(&f);
+}
+
+/* The four ways in which a server cannot. */
+
+static void check_fallback(struct fixture *f)
+{
+    check_fresh_list(f);
+    check_changes(f, "");
+    fake_answer(list_request(f), 200, NULL, LIST("10", "", ITEM("a", "5", "1")));
+    check_changes(f, "+a=1 ");
+    check_plain_watch(f, "10");
+}
+
+TEST(a_server_that_refuses_streams_is_asked_for_pages)
+{
+    static const int statuses[] = {400, 405, 422, 500, 501};
+    for (size_t i = 0; i < SW_ARRAY_SIZE(statuses); i++) {
+        struct fixture f;
+        prepare(&f);
+        start(&f, &streams);
+        fake_answer(watch_request(&f), statuses[i], NULL, STATUS("422", "Invalid", ""));
+        advance(&f, 0);
+        check_fallback(&f);
+        assert_true(fake_log_has(&f.log, "has no lists as streams"));
+        /* For an hour it is not asked again; then it is. */
+        sw_reflector_relist(f.reflector);
+        advance(&f, 0);
+        check_fresh_list(&f);
+        fake_answer(list_request(&f), 200, NULL, LIST("10", "", ITEM("a", "5", "1")));
+        sw_loop_virtual_stall(f.loop, 3600000);
+        sw_reflector_relist(f.reflector);
+        advance(&f, 0);
+        check_stream_since(&f, "");
+        teardown(&f);
+    }
+}
+
+TEST(a_server_that_gives_up_in_the_stream_is_asked_for_pages)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f),
+              EVENT("ADDED", "a", "5", "1") ERROR_EVENT("500", "InternalError", ""));
+    advance(&f, 0);
+    check_fallback(&f);
+    teardown(&f);
+}
+
+TEST(a_server_that_never_marks_the_end_is_asked_for_pages)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    advance(&f, 50000);
+    fake_body(watch_request(&f), EVENT("ADDED", "a", "5", "1"));
+    advance(&f, 59999);
+    check_stream_since(&f, "");
+    advance(&f, 1);
+    check_fallback(&f);
+    teardown(&f);
+}
+
+TEST(a_server_that_goes_on_without_a_mark_is_asked_for_pages)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    for (int i = 0; i < 17; i++) {
+        fake_body(watch_request(&f), EVENT("MODIFIED", "a", "5", "1"));
+        advance(&f, 10000);
+    }
+    check_stream_since(&f, "");
+    advance(&f, 10000);
+    check_fallback(&f);
+    teardown(&f);
+}
+
+TEST(streams_that_are_dropped_give_way_to_pages)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f), EVENT("ADDED", "a", "5", "1"));
+    fake_break(watch_request(&f), SW_E_TRUNCATED);
+    advance(&f, 2000);
+    check_stream_since(&f, ""); /* once more */
+    fake_head(watch_request(&f), 200, NULL);
+    fake_end(watch_request(&f), 0); /* in order, but before the mark */
+    advance(&f, 10000);
+    check_fallback(&f);
+    /* Which says nothing of the server. */
+    assert_false(fake_log_has(&f.log, "has no lists as streams"));
+    sw_reflector_relist(f.reflector);
+    advance(&f, 0);
+    check_stream_since(&f, "");
+    teardown(&f);
+}
+
+TEST(a_stream_that_is_asked_to_wait_waits)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_answer(watch_request(&f), 429, "Retry-After: 7", STATUS("429", "TooManyRequests", ""));
+    advance(&f, 6999);
+    assert_int_equal(fake_open_count(f.transport), 0);
+    advance(&f, 10000);
+    check_stream_since(&f, "");
+    teardown(&f);
+}
+
+TEST(a_stream_from_a_version_too_large_begins_without_one)
+{
+    struct fixture f;
+    struct fake_request *w = streaming(&f);
+    fake_body(w, ERROR_EVENT("410", "Expired", ""));
+    advance(&f, 0);
+    check_stream_since(&f, "10");
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f), ERROR_EVENT("504", "Timeout", TOO_LARGE));
+    advance(&f, 10000);
+    check_stream_since(&f, "");
+    teardown(&f);
+}
+
+TEST(a_cluster_that_went_back_is_noticed_in_a_stream)
+{
+    struct fixture f;
+    struct fake_request *w = streaming(&f);
+    fake_body(w, EVENT("MODIFIED", "a", "20", "2"));
+    check_changes(&f, "~a=2 ");
+    for (int i = 0; i < 2; i++) {
+        sw_reflector_relist(f.reflector);
+        advance(&f, 10000);
+        check_stream_since(&f, "");
+        fake_head(watch_request(&f), 200, NULL);
+        fake_body(watch_request(&f), EVENT("ADDED", "a", "15", "3") MARK("16"));
+        advance(&f, 0);
+        check_changes(&f, i == 0 ? "" : "~a=3 ");
+    }
+    teardown(&f);
+}
+
+TEST(a_reflector_may_be_freed_at_the_mark)
+{
+    for (int when = 0; when < 2; when++) {
+        struct fixture f;
+        prepare(&f);
+        f.frees_when_listed = when == 0;
+        f.frees_at_change = when == 1;
+        start(&f, &streams);
+        fake_head(watch_request(&f), 200, NULL);
+        fake_body(watch_request(&f), EVENT("ADDED", "a", "5", "1") EVENT("ADDED", "b", "6", "1")
+                                         MARK("10") EVENT("ADDED", "c", "11", "1"));
+        assert_null(f.reflector);
+        assert_int_equal(fake_open_count(f.transport), 0);
+        teardown(&f);
+    }
+}
+
+TEST(a_reflector_may_be_freed_before_the_mark)
+{
+    struct fixture f;
+    prepare(&f);
+    start(&f, &streams);
+    fake_head(watch_request(&f), 200, NULL);
+    fake_body(watch_request(&f), EVENT("ADDED", "a", "5", "1"));
+    f.reflector = sw_reflector_free(f.reflector);
+    assert_int_equal(sw_store_size(f.store), 0);
+    assert_int_equal(fake_open_count(f.transport), 0);
+    teardown(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1367,6 +1687,21 @@ int main(void)
         CASE("reflector", may_be_freed_by_a_change_from_a_list_or_by_the_list_itself),
         CASE("reflector", may_be_freed_in_every_state),
         CASE("reflector", the_age_is_that_of_the_last_byte),
+        CASE("reflector", a_list_may_come_as_a_stream_that_goes_on),
+        CASE("reflector", a_stream_of_nothing_is_an_empty_list),
+        CASE("reflector", deletions_that_were_missed_are_found_at_the_mark),
+        CASE("reflector", a_bad_object_of_a_stream_keeps_what_is_known),
+        CASE("reflector", a_consistent_list_may_be_a_stream),
+        CASE("reflector", a_server_that_refuses_streams_is_asked_for_pages),
+        CASE("reflector", a_server_that_gives_up_in_the_stream_is_asked_for_pages),
+        CASE("reflector", a_server_that_never_marks_the_end_is_asked_for_pages),
+        CASE("reflector", a_server_that_goes_on_without_a_mark_is_asked_for_pages),
+        CASE("reflector", streams_that_are_dropped_give_way_to_pages),
+        CASE("reflector", a_stream_that_is_asked_to_wait_waits),
+        CASE("reflector", a_stream_from_a_version_too_large_begins_without_one),
+        CASE("reflector", a_cluster_that_went_back_is_noticed_in_a_stream),
+        CASE("reflector", a_reflector_may_be_freed_at_the_mark),
+        CASE("reflector", a_reflector_may_be_freed_before_the_mark),
     };
     return RUN(tests);
 }

@@ -490,7 +490,7 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
         "  secretName: s, serviceName: x}\n"
         "healthProbe: {bindAddress: ':2'}\n"
         "metrics: {bindAddress: ':3', secure: false, certDir: /m}\n"
-        "client: {context: c, qps: 400, burst: 800}\n"
+        "client: {context: c, watchList: 'off', qps: 400, burst: 800}\n"
         "leaderElection:\n"
         "  enabled: true\n"
         "  id: other\n"
@@ -503,7 +503,8 @@ TEST(names_the_keys_that_need_a_restart_and_applies_the_rest)
     reload(&s);
     expect_said(&s, "applied=\"log.level, client.qps, client.burst, stopDelay\"\n");
     expect_said(&s,
-                "keys=\"kubeconfig, client.context, namespace, moduleDir, modules, webhook.bindAddress, "
+                "keys=\"kubeconfig, client.context, client.watchList, namespace, moduleDir, "
+                "modules, webhook.bindAddress, "
                 "webhook.certDir, webhook.configurationName, "
                 "webhook.certificates, webhook.secretName, webhook.serviceName, "
                 "healthProbe.bindAddress, metrics.bindAddress, metrics.secure, metrics.certDir, "

@@ -161,6 +161,7 @@ TEST(have_defaults)
     assert_int_equal(s->lease_duration_ms, 15000);
     assert_int_equal(s->renew_deadline_ms, 10000);
     assert_int_equal(s->retry_period_ms, 2000);
+    assert_true(s->watch_list);
     assert_int_equal(s->kube_api_qps, 50);
     assert_int_equal(s->kube_api_burst, 100);
     assert_int_equal(s->log_level, SW_LEVEL_INFO);
@@ -182,7 +183,7 @@ static const char every_key[] = "kubeconfig: /kc\n"
                                 "  serviceName: hook\n"
                                 "healthProbe: {bindAddress: \":2\"}\n"
                                 "metrics: {bindAddress: \":3\", secure: false, certDir: /m}\n"
-                                "client: {context: prod, qps: 400, burst: 800}\n"
+                                "client: {context: prod, watchList: 'off', qps: 400, burst: 800}\n"
                                 "leaderElection:\n"
                                 "  enabled: true\n"
                                 "  id: other\n"
@@ -202,6 +203,7 @@ TEST(come_from_the_file)
     const struct sw_settings *s = &c.settings;
     assert_string_equal(s->kubeconfig, "/kc");
     assert_string_equal(s->context, "prod");
+    assert_false(s->watch_list);
     assert_string_equal(s->namespace_, "shop");
     assert_string_equal(s->module_dir, "/modules");
     assert_int_equal(s->module_count, 2);

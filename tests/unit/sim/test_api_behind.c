@@ -238,6 +238,35 @@ TEST(without_lag_it_is_as_new_as_what_is_stored)
     end(&s);
 }
 
+/* The picture is marked as whole when it is as new as was asked for. */
+TEST(streams_a_list_and_marks_it_when_it_has_caught_up)
+{
+    static const char stream[] = "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                                 "&resourceVersionMatch=NotOlderThan";
+    struct scene s;
+    begin(&s, 1000);
+    make_past(&s);
+    SW_AUTO(char, sw_free) newest = sw_asprintf(CONFIG_MAPS "%s", stream);
+    SW_AUTO(char, sw_free) old = sw_asprintf(CONFIG_MAPS "%s&resourceVersion=105", stream);
+    SW_AUTO(char, sw_free) coming = sw_asprintf(CONFIG_MAPS "%s&resourceVersion=107", stream);
+    struct answer *a = send_behind(&s, newest);
+    struct answer *b = send_behind(&s, old);
+    struct answer *c = send_behind(&s, coming);
+    check_names(&s, a, "ADDED a");
+    check_names(&s, b, "ADDED a, BOOKMARK 105");
+    check_names(&s, c, "ADDED a");
+    sw_loop_virtual_advance(s.sim.loop, 9999);
+    check_names(&s, a, "");
+    sw_loop_virtual_advance(s.sim.loop, 1);
+    check_names(&s, a, "ADDED b, MODIFIED a, DELETED a, BOOKMARK 108");
+    check_names(&s, b, "ADDED b, MODIFIED a, DELETED a");
+    check_names(&s, c, "ADDED b, MODIFIED a, DELETED a, BOOKMARK 108");
+    leave(&s, a);
+    leave(&s, b);
+    leave(&s, c);
+    end(&s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -247,6 +276,7 @@ int main(void)
         CASE("behind", watches_hear_of_changes_when_the_cache_does),
         CASE("behind", bookmarks_say_how_far_it_is),
         CASE("behind", without_lag_it_is_as_new_as_what_is_stored),
+        CASE("behind", streams_a_list_and_marks_it_when_it_has_caught_up),
     };
     return RUN(tests);
 }

@@ -209,7 +209,7 @@ def test_a_cache_that_stands_still_releases_nobody_wrongly(scene, what):
 
 def test_who_is_shown_lists_of_before_the_last_turn_releases_nobody(scene):
     """It starts anew behind a replica that is a turn behind: there a is complete and about to give way, while b rolls already."""
-    slipway, proxy = scene.slipway_behind_proxy()
+    slipway, proxy = scene.slipway_behind_proxy(settings="client: {watchList: 'off'}\n")  # its lists are made up below
     scene.group("a", "b", "c", replicas=1, spec={"minReadySeconds": 10})
     scene.roll_and_stall("a")
     scene.update("b", "c")
@@ -257,7 +257,7 @@ def gone_at_once(proxy):
 
 
 def too_large_at_the_relist(proxy):
-    proxy.answer(504, message="Too large resource version: 1, current: 0", watch=False, path=r"[?&]resourceVersion=[1-9]", times=2)
+    proxy.answer(504, message="Too large resource version: 1, current: 0", list=True, path=r"[?&]resourceVersion=[1-9]", times=2)
     proxy.inject_error(410)
 
 
@@ -278,7 +278,7 @@ def cut_streams(proxy):
 
 
 def cut_in_the_list(proxy):
-    proxy.cut_answer(after=1500, watch=False, path=LIST_OR_WATCH, times=2)
+    proxy.cut_answer(after=1500, list=True, path=LIST_OR_WATCH, times=2)
     proxy.inject_error(410)
 
 
@@ -468,7 +468,7 @@ def test_it_starts_while_lists_are_refused(scene, status):
     slipway, proxy = scene.slipway_behind_proxy()
     scene.group("a", "b", replicas=1)
     slipway.stop()
-    proxy.answer(status, path=LIST_OR_WATCH, watch=False, times=3)
+    proxy.answer(status, path=LIST_OR_WATCH, list=True, times=3)
     slipway.start(wait=False)
     scene.update_in_the_end("a", "b")
     scene.until_runs("a", "b", timeout_s=90)

@@ -13,7 +13,8 @@ Of several rules that match a request the oldest acts. What can be matched:
 
     method    "PATCH", or several: ("PATCH", "PUT")
     path      a regular expression, found somewhere in path and query
-    watch     True or False
+    watch     True or False; a list that comes as the beginning of a watch is one too
+    list      True: lists, in pages or as the beginning of a watch
     when      a function of the request (see wire.Request)
     skip      so many matching requests pass first
     every     of the rest, each n-th one (the n-th, 2n-th, ...)
@@ -55,10 +56,10 @@ class Cut(Exception):
 
 
 class Match:
-    def __init__(self, method=None, path=None, watch=None, when=None, skip=0, every=1, times=None, for_s=None):
+    def __init__(self, method=None, path=None, watch=None, list=None, when=None, skip=0, every=1, times=None, for_s=None):
         self._methods = (method,) if isinstance(method, str) else method
         self._path = re.compile(path) if path else None
-        self._watch, self._when = watch, when
+        self._watch, self._list, self._when = watch, list, when
         self._skip, self._every, self._times = skip, every, times
         self._end = None if for_s is None else time.monotonic() + for_s
         self._met = 0
@@ -69,6 +70,7 @@ class Match:
         return ((self._methods is None or request.method in self._methods)
                 and (self._path is None or self._path.search(request.target) is not None)
                 and (self._watch is None or request.is_watch == self._watch)
+                and (self._list is None or (request.is_stream or not request.is_watch) == self._list)
                 and (self._when is None or bool(self._when(request))))
 
     def takes(self, request):

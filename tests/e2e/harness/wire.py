@@ -25,6 +25,7 @@ class Request:
         self.path, _, query = self.target.partition("?")
         self.query = urllib.parse.parse_qs(query)
         self.is_watch = self.query.get("watch") in (["true"], ["1"])
+        self.is_stream = "sendInitialEvents" in self.query  # a list that comes as the beginning of a watch
         self.is_write = self.method in ("POST", "PUT", "PATCH", "DELETE")
         self.began = time.monotonic()
         self.forwarded = None  # when it was sent to the API server; None: never was

@@ -52,8 +52,10 @@ struct item {
     enum sw_release_turn turn;
     int64_t order;
     enum state state;
-    bool is_resting;   /* until the next tick, after a failure */
-    uint64_t began_ms; /* ROLLING: since when */
+    bool is_resting;                               /* until the next tick, after a failure */
+    uint64_t began_ms;                             /* ROLLING: since when */
+    bool is_left_paused, is_left_rolling, is_late; /* DONE: in order */
+    bool is_hidden;                                /* another of a later or earlier round says it */
     unsigned tries;
     struct sw_call *call;
     bool has_failed;
@@ -83,13 +85,21 @@ struct sw_release_all {
     uint64_t end_ms;
     bool is_over; /* the time is */
     size_t first; /* items of this round; those before it are done */
+    size_t again; /* items of all rounds but the first */
     unsigned rounds;
-    size_t left_paused, left_rolling, late;
 };
 
 /* ---- what is to be done with one ---- */
 
 static const char *const marks[] = {SW_HELD_BY, SW_RELEASED_BY, SW_COORDINATED_BY, SW_FENCE};
+
+static bool is_marked(const struct sw_object *object)
+{
+    for (size_t i = 0; i < SW_ARRAY_SIZE(marks); i++)
+        if (sw_annotation(object, marks[i]))
+            return true;
+    return false;
+}
 
 struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_deployment *deployment,
                                      bool keeps_wishes, bool *ret_resumes)
@@ -162,9 +172,27 @@ static void print_table(const struct sw_release_all *all)
                       "DEPLOYMENT", held_by, "HELD BY");
     for (size_t i = 0; i < all->item_count; i++) {
         const struct item *item = all->items[i];
+        if (item->is_hidden)
+            continue;
         sw_buf_printf(all->out, "%-*s  %-*s  %-*s  %s\n", namespace_, item->namespace_, name,
                       item->name, held_by, item->held_by[0] ? item->held_by : "-", item->result);
     }
+}
+
+static void print_left(const struct sw_release_all *all)
+{
+    size_t paused = 0, rolling = 0, late = 0;
+
+    for (size_t i = 0; i < all->item_count; i++) {
+        const struct item *item = all->items[i];
+        paused += item->is_left_paused && !item->is_hidden;
+        rolling += item->is_left_rolling && !item->is_hidden;
+        late += item->is_late && !item->is_hidden;
+    }
+    sw_buf_printf(all->out,
+                  "left: %zu paused by people, %zu rolling; resumed together when the time was "
+                  "over: %zu\n",
+                  paused, rolling, late);
 }
 
 static void print_sum(const struct sw_release_all *all)
@@ -180,10 +208,7 @@ static void print_sum(const struct sw_release_all *all)
                       all->options.is_dry_run ? "would be" : "done", result->resumed,
                       result->unmarked, result->failed);
     if (is_in_order(all) && !all->options.is_dry_run && all->item_count > 0)
-        sw_buf_printf(all->out,
-                      "left: %zu paused by people, %zu rolling; resumed together when the time was "
-                      "over: %zu\n",
-                      all->left_paused, all->left_rolling, all->late);
+        print_left(all);
 }
 
 static void item_free(struct item *item)
@@ -203,8 +228,42 @@ static void forget_items(struct sw_release_all *all, size_t from)
     all->item_count = from;
 }
 
+/* One that was marked again after it was let go of is told of once: with what mattered. */
+static void hide_repeats(struct sw_release_all *all)
+{
+    for (size_t i = all->again; i < all->item_count; i++) {
+        struct item *later = all->items[i];
+        for (size_t k = 0; k < i; k++) {
+            struct item *earlier = all->items[k];
+            if (strcmp(earlier->name, later->name) != 0 ||
+                strcmp(earlier->namespace_, later->namespace_) != 0)
+                continue;
+            (later->resumes || later->has_failed ? earlier : later)->is_hidden = true;
+        }
+    }
+}
+
+static void count(struct sw_release_all *all)
+{
+    for (size_t i = 0; i < all->item_count; i++) {
+        const struct item *item = all->items[i];
+        if (item->is_hidden)
+            continue;
+        if (item->has_failed)
+            all->result.failed++;
+        else if (item->resumes)
+            all->result.resumed++;
+        else
+            all->result.unmarked++;
+    }
+}
+
 static void end(struct sw_release_all *all)
 {
+    if (!all->result.is_list_complete)
+        forget_items(all, all->first); /* those of a list that was not read to its end */
+    hide_repeats(all);
+    count(all);
     struct sw_release_all_result result = all->result;
     sw_release_all_fn fn = all->fn;
     void *arg = all->arg;
@@ -228,19 +287,12 @@ static void end(struct sw_release_all *all)
 
 static SW_PRINTF(2, 3) void item_done(struct item *item, const char *format, ...)
 {
-    struct sw_release_all *all = item->all;
     va_list args;
 
     va_start(args, format);
     vsnprintf(item->result, sizeof(item->result), format, args);
     va_end(args);
     item->state = DONE;
-    if (item->has_failed)
-        all->result.failed++;
-    else if (item->resumes)
-        all->result.resumed++;
-    else
-        all->result.unmarked++;
 }
 
 static void item_failed(struct item *item, const char *why)
@@ -289,13 +341,13 @@ static void item_released(struct item *item, const struct sw_deployment *deploym
     struct sw_release_all *all = item->all;
 
     if (!item->resumes && deployment->is_paused) {
-        all->left_paused++;
+        item->is_left_paused = true;
         if (item->wish)
             item_done(item, "left paused, as slipway.dev/hold wishes: %.100s", item->wish);
         else
             item_done(item, "left paused by whoever paused it");
     } else if (all->is_over && item->turn == SW_RELEASE_WAITS) {
-        all->late++;
+        item->is_late = true;
         item_done(item, "resumed when the time was over");
     } else if (item->turn == SW_RELEASE_AT_REST) {
         item_done(item, item->resumes ? "resumed" : "annotations removed");
@@ -334,11 +386,11 @@ static void on_look(struct item *item, const struct sw_reply *reply)
         sw_decode_object(all->decoder, reply->body, reply->body_len, item->namespace_, &object,
                          NULL))
         return;
-    if (sw_annotation(object, SW_HELD_BY)) {
-        item_again(item);
+    if (is_marked(object)) {
+        item_again(item); /* by one that was still stopping */
     } else if (sw_as_deployment(object)->is_paused) {
         item_done(item, "%spaused by somebody since", item->resumes ? "resumed, " : "");
-        all->left_paused++;
+        item->is_left_paused = true;
     } else if (sw_release_is_complete(sw_as_deployment(object))) {
         item_done(item, "%scomplete after %llu s", item->resumes ? "resumed, " : "",
                   (unsigned long long)(took_ms + 500) / 1000);
@@ -495,7 +547,7 @@ static void time_is_over(struct sw_release_all *all)
         if (item->call)
             sw_call_cancel(item->call);
         item->call = NULL;
-        all->left_rolling++;
+        item->is_left_rolling = true;
         item_done(item, "%sstill rolling", item->resumes ? "resumed, " : "");
     }
 }
@@ -586,7 +638,8 @@ static void on_page(void *arg, const struct sw_reply *reply)
         list(all);
     } else {
         all->result.is_list_complete = true;
-        all->rounds++;
+        if (all->rounds++ == 0)
+            all->again = all->item_count;
         if (is_in_order(all) && all->item_count > all->first)
             qsort(all->items + all->first, all->item_count - all->first, sizeof(struct item *),
                   compare);
@@ -625,8 +678,11 @@ static void list(struct sw_release_all *all)
 /* Whether one more list is worth it: the last found something, and all of that was let go of. */
 static bool wants_round(const struct sw_release_all *all)
 {
+    for (size_t i = all->first; i < all->item_count; i++)
+        if (all->items[i]->has_failed)
+            return false;
     return is_in_order(all) && !all->options.is_dry_run && all->result.is_list_complete &&
-           all->item_count > all->first && all->result.failed == 0 && all->rounds < ROUNDS_MAX;
+           all->item_count > all->first && all->rounds < ROUNDS_MAX;
 }
 
 /* Decides what comes next; runs after every reply. */

@@ -9,11 +9,10 @@ not ours. A nodeSelector that no Node meets keeps the Pods from those who play k
 import http.client
 import os
 import pathlib
-import re
 import ssl
 import subprocess
 
-from chart import CHARTS, helm
+from chart import CHARTS, helm, helm_path
 from harness.cluster import api
 from harness.slipway import BUILD, Mounted, Slipway, free_port
 from harness.wait import until
@@ -97,7 +96,7 @@ class Replica(Slipway):
 
 class Installed:
     def __init__(self, cluster, folder):
-        self.cluster, self.folder, self.replicas = cluster, folder, []
+        self.cluster, self.folder, self.replicas, self.others = cluster, folder, [], []
         self.env = dict(cluster.environment(), HELM_CACHE_HOME=str(folder / "helm"), HELM_CONFIG_HOME=str(folder / "helm"),
                         HELM_DATA_HOME=str(folder / "helm"))
 
@@ -147,8 +146,9 @@ class Installed:
     # ---- the end ----
 
     def begin_uninstall(self):
-        argv = [helm("version", "--short").args[0], "uninstall", "slipway", "--namespace", NAMESPACE]
-        return subprocess.Popen(argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        argv = [helm_path(), "uninstall", "slipway", "--namespace", NAMESPACE]
+        self.others.append(subprocess.Popen(argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return self.others[-1]
 
     def job_pod(self):
         labels = dict(OF_SLIPWAY, **{"app.kubernetes.io/component": "release"})
@@ -158,7 +158,8 @@ class Installed:
         container = Container(self.cluster, self.folder, pod)
         self.said = container.folder / "said"
         with open(self.said, "w") as said:
-            return subprocess.Popen(container.argv, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+            self.others.append(subprocess.Popen(container.argv, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT))
+        return self.others[-1]
 
     def end_job(self, pod, code):
         """The Pod's status, as its kubelet would write it."""
@@ -170,14 +171,12 @@ class Installed:
         for replica in self.replicas:
             if replica.is_running:
                 replica.kill()
+        for process in self.others:
+            process.kill()
+            process.wait()
         for release in "slipway", "slipway-crds":
             self.helm("uninstall", release, "--no-hooks", check=False)
         self.cluster.kubectl("delete", "job", "slipway-release", "-n", NAMESPACE, "--ignore-not-found")
         self.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "slipway-release", "--ignore-not-found")
         self.cluster.kubectl("delete", "lease", "slipway", "-n", NAMESPACE, "--ignore-not-found")
         self.cluster.kubectl("delete", "crd", "deploymentcoordinations.apps.containerinfra.nl", "--ignore-not-found")
-
-
-def plain(text):
-    """Without what a terminal or a time makes of it."""
-    return re.sub(r"\d+ s\b", "N s", text)

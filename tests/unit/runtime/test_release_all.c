@@ -365,6 +365,33 @@ TEST(in_order_people_keep_what_they_paused_or_wished_to_be_held)
     end(r);
 }
 
+TEST(in_order_one_that_is_marked_again_afterwards_is_told_of_once)
+{
+    struct releaser *r = begin(IN_ORDER);
+    static const char marked[] = "\"slipway.dev/coordinated-by\":\"x\"";
+    char items[4096];
+
+    snprintf(items, sizeof(items), "%s,%s", deployment("mine", "1", marked, PAUSED),
+             deployment("rest", "2", HELD, PAUSED "," NEW_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    let_go(r, "mine", PAUSED);
+    let_go(r, "rest", NEW_TEMPLATE);
+    snprintf(items, sizeof(items), "%s,%s", deployment("mine", "21", marked, PAUSED),
+             deployment("rest", "22", marked, NEW_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", items));
+    let_go(r, "mine", PAUSED);
+    let_go(r, "rest", NEW_TEMPLATE);
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_string_equal(r->out.bytes,
+                        "NAMESPACE  DEPLOYMENT  HELD BY         RESULT\n"
+                        "shop       mine        -               left paused by whoever paused it\n"
+                        "shop       rest        coordination/x  resumed\n"
+                        "done: 1 resumed, 1 unmarked, 0 failed\n"
+                        "left: 1 paused by people, 0 rolling; resumed together when the time was "
+                        "over: 0\n");
+    end(r);
+}
+
 TEST(in_order_one_that_is_held_again_or_paused_is_noticed)
 {
     struct releaser *r = begin(IN_ORDER);
@@ -391,6 +418,27 @@ TEST(in_order_one_that_is_held_again_or_paused_is_noticed)
     fake_answer(the_list(r), 200, NULL, list("", ""));
     assert_non_null(strstr(r->out.bytes, "resumed, paused by somebody since\n"));
     assert_non_null(strstr(r->out.bytes, "resumed, deleted since\n"));
+    end(r);
+}
+
+TEST(in_order_one_that_gets_marks_back_while_it_rolls_loses_them_again)
+{
+    struct releaser *r = begin(IN_ORDER);
+    static const char released[] = "\"slipway.dev/released-by\":\"coordination/x\"";
+
+    fake_answer(the_list(r), 200, NULL, list("", deployment("a", "1", released, OLD_TEMPLATE)));
+    let_go(r, "a", OLD_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "21", released, OLD_TEMPLATE));
+    assert_null(find(r, "a"));
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "21", released, OLD_TEMPLATE));
+    assert_non_null(strstr(find(r, "a")->body, "\"slipway.dev/released-by\":null"));
+    let_go(r, "a", OLD_TEMPLATE);
+    sw_loop_virtual_advance(r->loop, 1000);
+    fake_answer(find(r, "a"), 200, NULL, deployment("a", "22", "", NEW_TEMPLATE));
+    fake_answer(the_list(r), 200, NULL, list("", ""));
+    assert_non_null(strstr(r->out.bytes, "complete after 1 s\n"));
     end(r);
 }
 
@@ -427,7 +475,9 @@ int main(void)
         CASE("release-all", in_order_namespaces_do_not_wait_for_each_other),
         CASE("release-all", in_order_the_rest_goes_when_the_time_is_over),
         CASE("release-all", in_order_people_keep_what_they_paused_or_wished_to_be_held),
+        CASE("release-all", in_order_one_that_is_marked_again_afterwards_is_told_of_once),
         CASE("release-all", in_order_one_that_is_held_again_or_paused_is_noticed),
+        CASE("release-all", in_order_one_that_gets_marks_back_while_it_rolls_loses_them_again),
         CASE("release-all", in_order_a_write_that_failed_is_sent_again_after_a_pause),
     };
     return RUN(tests);

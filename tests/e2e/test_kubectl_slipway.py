@@ -231,6 +231,23 @@ def test_completion_of_names_and_in_bash(scene):
     assert run(scene, "__complete", "why", "", namespace=False, KUBECONFIG=nowhere(scene)) == ":4\n"
 
 
+@only_sim
+def test_contexts_and_lists_of_kubeconfigs(scene):
+    scene.slipway()
+    scene.group("a", replicas=1)
+    good = json.loads(scene.cluster.at.kubeconfig({"token": "admin"}))
+    for plural, singular in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+        good[plural][0]["name"] = "good"
+    good["contexts"][0]["context"] = {"cluster": "good", "user": "good", "namespace": scene.namespace}
+    del good["current-context"]
+    path = scene.folder / "good"
+    path.write_text(json.dumps(good))
+    both = nowhere(scene) + os.pathsep + str(path)
+    assert "web" in run(scene, "status", "--context", "good", namespace=False, KUBECONFIG=both), "the namespace is the context's, too"
+    assert "does not answer" in run(scene, "status", status=FAILED, KUBECONFIG=both)
+    assert "nobody" in run(scene, "status", "--context", "nobody", status=FAILED, KUBECONFIG=both)
+
+
 # ---- doctor ----
 
 def findings(scene):

@@ -264,22 +264,42 @@ static void say_overlap(struct coord_meter *meter, const struct space *space,
                 SW_STR("namespace", space->namespace_), SW_STR("coordination", group->name));
 }
 
-static void recount(struct coord_meter *meter, struct space *space)
+static void recount_group(struct coord_meter *meter, const struct space *space,
+                          struct space_group *group)
 {
     struct finding finding = {meter->self, space};
+    uint32_t rolling = coord_observer_count(space->observer, group->selector, find, &finding);
+    bool is_over = rolling > group->max_active;
 
+    if (is_over == group->is_over)
+        return;
+    group->is_over = is_over;
+    meter->over += is_over ? 1U : -1U;
+    say_overlap(meter, space, group, rolling);
+}
+
+static void recount(struct coord_meter *meter, struct space *space)
+{
     count_time(meter);
     space->is_uncounted = false;
-    for (uint32_t i = 0; space->observer && i < space->group_count; i++) {
-        struct space_group *group = &space->groups[i];
-        uint32_t rolling = coord_observer_count(space->observer, group->selector, find, &finding);
-        bool is_over = rolling > group->max_active;
-        if (is_over == group->is_over)
-            continue;
-        group->is_over = is_over;
-        meter->over += is_over ? 1U : -1U;
-        say_overlap(meter, space, group, rolling);
-    }
+    for (uint32_t i = 0; space->observer && i < space->group_count; i++)
+        recount_group(meter, space, &space->groups[i]);
+}
+
+static bool selects(const struct space_group *group, const struct sw_deployment *deployment)
+{
+    return deployment && group->selector &&
+           sw_selector_matches(group->selector, &deployment->meta.labels);
+}
+
+/* For the others nothing has changed. */
+static void recount_groups_of(struct coord_meter *meter, struct space *space,
+                              const struct sw_deployment *old, const struct sw_deployment *now)
+{
+    count_time(meter);
+    for (uint32_t i = 0; i < space->group_count; i++)
+        if (selects(&space->groups[i], old) || selects(&space->groups[i], now))
+            recount_group(meter, space, &space->groups[i]);
 }
 
 static bool see_first(void *arg, const struct sw_object *object)
@@ -311,7 +331,7 @@ void coord_meter_see(struct coord_meter *meter, struct space *space,
     if (is_from_list)
         space->is_uncounted = true;
     else
-        recount(meter, space);
+        recount_groups_of(meter, space, old, now);
 }
 
 static void recount_if_needed(void *arg, struct space *space)

@@ -96,6 +96,11 @@ void *sw_free_secret(void *memory, size_t size)
     return NULL;
 }
 
+void *sw_free_secret_text(char *text)
+{
+    return sw_free_secret(text, text ? strlen(text) : 0);
+}
+
 void sw_assert_failed(const char *condition, const char *file, int line)
 {
     fprintf(stderr, "slipway: %s:%d: broken: %s\n", file, line, condition);

@@ -15,6 +15,7 @@
 
 /* As sw_free, but overwrites the bytes first: for tokens and keys. */
 void *sw_free_secret(void *memory, size_t size);
+void *sw_free_secret_text(char *text);
 
 /* Our own fault: prints the condition and where it stands, and aborts. Always compiled in. */
 #define sw_assert(condition) \

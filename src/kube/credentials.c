@@ -69,11 +69,6 @@ struct sw_credentials {
     } listeners[LISTENERS_MAX];
 };
 
-static void free_secret(char *text)
-{
-    sw_free_secret(text, text ? strlen(text) : 0);
-}
-
 static bool is_same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -102,13 +97,13 @@ static int read_token_file(const char *path, char **ret_token, struct sw_error *
 static void on_retire(struct sw_defer *defer)
 {
     struct sw_credentials *credentials = container_of(defer, struct sw_credentials, retire);
-    free_secret(sw_steal(&credentials->retired));
+    sw_free_secret_text(sw_steal(&credentials->retired));
 }
 
 static void set_authorization(struct sw_credentials *credentials, char *authorization_taken)
 {
     /* A second change in the same turn: whoever borrowed before the first has been told. */
-    free_secret(credentials->retired);
+    sw_free_secret_text(credentials->retired);
     credentials->retired = credentials->authorization;
     credentials->authorization = authorization_taken;
     sw_defer_start(&credentials->retire);
@@ -117,7 +112,7 @@ static void set_authorization(struct sw_credentials *credentials, char *authoriz
 /* NULL: there is none any more. */
 static void set_token(struct sw_credentials *credentials, char *token_taken)
 {
-    free_secret(credentials->token);
+    sw_free_secret_text(credentials->token);
     sw_free(credentials->subject);
     credentials->token = token_taken;
     credentials->subject = sw_token_subject(token_taken);
@@ -168,7 +163,7 @@ static bool reload_token(struct sw_credentials *credentials)
         return false;
     }
     if (is_same(token, credentials->token)) {
-        free_secret(token);
+        sw_free_secret_text(token);
         return false;
     }
     set_token(credentials, token);
@@ -181,7 +176,7 @@ static void material_done(struct material *material)
 {
     sw_free(material->ca_pem);
     sw_free(material->certificate_pem);
-    free_secret(material->key_pem);
+    sw_free_secret_text(material->key_pem);
     *material = (struct material){0};
 }
 
@@ -481,9 +476,9 @@ void sw_credentials_close(struct sw_credentials *credentials)
     sw_defer_stop(&credentials->retire);
     sw_tls_config_unref(credentials->tls);
     material_done(&credentials->material);
-    free_secret(credentials->token);
-    free_secret(credentials->authorization);
-    free_secret(credentials->retired);
+    sw_free_secret_text(credentials->token);
+    sw_free_secret_text(credentials->authorization);
+    sw_free_secret_text(credentials->retired);
     sw_free(credentials->subject);
     sw_free(credentials->namespace_);
     sw_url_done(&credentials->url);

@@ -106,15 +106,10 @@ int sw_exec_credential_parse(const char *api_version, const char *bytes, size_t 
     return 0;
 }
 
-static void free_secret(char *text)
-{
-    sw_free_secret(text, text ? strlen(text) : 0);
-}
-
 void sw_exec_credential_done(struct sw_exec_credential *credential)
 {
-    free_secret(credential->token);
-    free_secret(credential->key_pem);
+    sw_free_secret_text(credential->token);
+    sw_free_secret_text(credential->key_pem);
     sw_free(credential->certificate_pem);
     *credential = (struct sw_exec_credential){0};
 }

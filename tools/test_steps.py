@@ -124,8 +124,10 @@ class Report:
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
             bad = [entry for entry in case if entry.tag in ("failure", "error")]
             if bad:
-                self.count.failed += 1
-                self.failed.append("%s::%s" % (case.get("file"), case.get("name")))
+                name = "%s::%s" % (case.get("file"), case.get("name"))
+                if name not in self.failed:  # it is there twice where cleaning up failed as well
+                    self.count.failed += 1
+                    self.failed.append(name)
                 self.is_unforgivable |= any(NEVER_AGAIN.search("%s\n%s" % (entry.get("message"), entry.text)) for entry in bad)
             elif case.find("skipped") is not None:
                 self.count.skipped += 1

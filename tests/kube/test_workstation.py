@@ -15,6 +15,7 @@ import threading
 
 import pytest
 
+from control_plane.ports import free_port
 from harness.wait import until
 from story.certificate import make_certificate
 from probes import FAST, Objects
@@ -206,12 +207,6 @@ def new_service(tmp_path):
     for process in running:
         process.kill()
         process.wait()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @pytest.fixture

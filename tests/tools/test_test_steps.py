@@ -41,6 +41,25 @@ def test_what_fails_beside_others_and_passes_alone_is_named(run, tmp_path, worke
     assert count.repeated[0].endswith("test_it.py::test_once")
 
 
+def test_a_test_whose_cleaning_up_fails_as_well_is_one_test(run, tmp_path):
+    cleaning = "import pytest\n@pytest.fixture\ndef bad():\n    yield\n    assert False\n"
+    count = run(cleaning + "def test_bad(bad):\n    assert False\ndef test_good():\n    pass\n")
+    assert (count.passed, count.failed, count.repeated) == (1, 1, [])
+
+
+def test_a_test_whose_cleaning_up_fails_as_well_is_tried_again(run, tmp_path):
+    text = ONCE.replace("test_once()", "test_once(bad)").replace("def test_once", """
+import pytest
+@pytest.fixture
+def bad():
+    is_first = not pathlib.Path(%r).exists()
+    yield
+    assert not is_first
+def test_once""")
+    count = run(text % ((str(tmp_path / "mark"),) * 2 + ("slow",)))
+    assert (count.passed, count.failed, len(count.repeated)) == (2, 0, 1)
+
+
 @pytest.mark.parametrize("words", ("PROMISE BROKEN: a and b roll at once", "ERROR: AddressSanitizer: heap-use-after-free", "x.c:1:2: runtime error: y"))
 def test_what_must_never_happen_is_not_tried_again(run, tmp_path, words):
     count = run(ONCE % (str(tmp_path / "mark"), words))

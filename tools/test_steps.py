@@ -126,13 +126,13 @@ class Report:
             if bad:
                 name = "%s::%s" % (case.get("file"), case.get("name"))
                 if name not in self.failed:  # it is there twice where cleaning up failed as well
-                    self.count.failed += 1
                     self.failed.append(name)
                 self.is_unforgivable |= any(NEVER_AGAIN.search("%s\n%s" % (entry.get("message"), entry.text)) for entry in bad)
             elif case.find("skipped") is not None:
                 self.count.skipped += 1
             else:
                 self.count.passed += 1
+        self.count.failed = len(self.failed)
         if code and not self.failed:
             self.count.failed, self.is_unforgivable = 1, True
 

@@ -7,25 +7,34 @@ import sys
 from planes import TOP
 from control_plane import ports
 
-OTHERS = "import sys; sys.path.insert(0, sys.argv[1]); from control_plane.ports import free_port; print(*[free_port() for _ in range(500)], flush=True); input()"
+# One who is given so many ports, and lives until its standard input ends.
+OTHER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from control_plane.ports import free_port
+print(*[free_port() for _ in range(int(sys.argv[2]))], flush=True)
+sys.stdin.read()
+"""
+
+
+def other(count):
+    process = subprocess.Popen([sys.executable, "-B", "-c", OTHER, str(TOP / "tools"), str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return process, [int(port) for port in process.stdout.readline().split()]
 
 
 def test_two_processes_are_never_given_the_same_port():
-    other = subprocess.Popen([sys.executable, "-B", "-c", OTHERS, str(TOP / "tools")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process, theirs = other(500)
     try:
-        theirs = [int(port) for port in other.stdout.readline().split()]
         ours = [ports.free_port() for _ in range(2000)]
         assert len(theirs) == len(set(theirs)) == 500
         assert len(ours) == len(set(ours)) and not set(ours) & set(theirs)
     finally:
-        other.communicate("\n")
+        process.communicate()
 
 
 def test_who_has_ended_keeps_no_port(monkeypatch):
-    def given_to_one_who_ends():
-        code = "import sys; sys.path.insert(0, sys.argv[1]); from control_plane.ports import free_port; print(free_port())"
-        return int(subprocess.check_output([sys.executable, "-B", "-c", code, str(TOP / "tools")]))
-    port = given_to_one_who_ends()
+    process, [port] = other(1)
+    process.communicate()
     choices = iter([port])
     monkeypatch.setattr(ports.random, "randrange", lambda first, last: next(choices))
     assert ports.free_port() == port

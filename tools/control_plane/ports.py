@@ -20,8 +20,8 @@ def _first_of_connections():
         return int(file.read().split()[0])
 
 
-def _is_ours(port):
-    """Nobody else was given it, and nobody will be while we live."""
+def _take(port):
+    """False where it was given to somebody who lives; else nobody will be given it while we do."""
     global _given
     if _given is None:
         # Never closed: POSIX gives back all locks of a process on a file with the first descriptor of it that is closed.
@@ -42,7 +42,7 @@ def free_port():
     last = max(_first_of_connections(), FIRST + 1000)
     while True:
         port = random.randrange(FIRST, last)
-        if not _is_ours(port):
+        if not _take(port):
             continue
         with socket.socket() as probe:
             try:

@@ -45,6 +45,8 @@ SW_API void sw_json_set(struct sw_json *object, const char *key, struct sw_json 
 SW_API void sw_json_set_string(struct sw_json *object, const char *key, const char *text);
 SW_API void sw_json_set_int(struct sw_json *object, const char *key, int64_t value);
 SW_API void sw_json_set_bool(struct sw_json *object, const char *key, bool value);
+/* Nothing happens where there is none. */
+SW_API void sw_json_remove(struct sw_json *object, const char *key);
 /* Makes the member an object unless it is one already, and returns it. */
 SW_API SW_NONNULL struct sw_json *sw_json_set_object(struct sw_json *object, const char *key);
 SW_API SW_NONNULL struct sw_json *sw_json_set_array(struct sw_json *object, const char *key);
@@ -66,6 +68,10 @@ SW_API bool sw_json_get_bool(const struct sw_json *object, const char *key, bool
 SW_API const char *sw_json_text(const struct sw_json *string); /* of a string value, or NULL */
 SW_API size_t sw_json_size(const struct sw_json *value);       /* of an array or object, else 0 */
 SW_API const struct sw_json *sw_json_element(const struct sw_json *array, size_t index);
+/* Calls visit for each member of an object, in the order they were written, until it returns false.
+ * Nothing may be set meanwhile. */
+typedef bool (*sw_json_visit_fn)(void *arg, const char *key, const struct sw_json *value);
+SW_API void sw_json_each(const struct sw_json *object, sw_json_visit_fn visit, void *arg);
 
 SW_API bool sw_json_equal(const struct sw_json *a, const struct sw_json *b);
 

@@ -21,12 +21,22 @@ void sw_buf_init(struct sw_buf *buf, size_t limit_bytes)
     *buf = (struct sw_buf){.bytes = no_bytes, .limit_bytes = limit_bytes};
 }
 
+/* Empty, and of the same sort. */
+static void forget(struct sw_buf *buf)
+{
+    bool is_secret = buf->is_secret;
+    sw_buf_init(buf, buf->limit_bytes);
+    buf->is_secret = is_secret;
+}
+
 void sw_buf_done(struct sw_buf *buf)
 {
-    if (buf->room) {
+    if (buf->room && buf->is_secret) {
+        sw_free_secret(buf->bytes, buf->room);
+    } else if (buf->room) {
         sw_free(buf->bytes);
     }
-    sw_buf_init(buf, buf->limit_bytes);
+    forget(buf);
 }
 
 void sw_buf_clear(struct sw_buf *buf)
@@ -35,6 +45,19 @@ void sw_buf_clear(struct sw_buf *buf)
     if (buf->room) {
         buf->bytes[0] = '\0';
     }
+}
+
+static void grow(struct sw_buf *buf, size_t room)
+{
+    if (buf->room && buf->is_secret) {
+        char *bytes = sw_malloc(room);
+        memcpy(bytes, buf->bytes, buf->len);
+        sw_free_secret(buf->bytes, buf->room);
+        buf->bytes = bytes;
+    } else {
+        buf->bytes = sw_realloc(buf->room ? buf->bytes : NULL, 1, room);
+    }
+    buf->room = room;
 }
 
 int sw_buf_reserve(struct sw_buf *buf, size_t len, char **ret_space)
@@ -50,8 +73,7 @@ int sw_buf_reserve(struct sw_buf *buf, size_t len, char **ret_space)
         if (buf->limit_bytes < SIZE_MAX / 2) {
             room = SW_MIN(room, buf->limit_bytes + 1);
         }
-        buf->bytes = sw_realloc(buf->room ? buf->bytes : NULL, 1, room);
-        buf->room = room;
+        grow(buf, room);
         buf->bytes[buf->len] = '\0';
     }
     if (ret_space) {
@@ -132,6 +154,6 @@ void sw_buf_consume(struct sw_buf *buf, size_t len)
 char *sw_buf_steal(struct sw_buf *buf)
 {
     char *bytes = buf->room ? buf->bytes : sw_strdup("");
-    sw_buf_init(buf, buf->limit_bytes);
+    forget(buf);
     return bytes;
 }

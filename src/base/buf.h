@@ -7,6 +7,7 @@
 #define SW_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <slipway/attr.h>
@@ -16,6 +17,8 @@ struct sw_buf {
     size_t len;
     size_t room;
     size_t limit_bytes;
+    bool is_secret; /* set by its owner after init: memory is overwritten before it is given back,
+                       also when it grows */
 };
 
 /* limit_bytes: an append beyond it fails with -ENOBUFS and adds nothing. SIZE_MAX: none. */

@@ -142,6 +142,11 @@ void sw_json_set_bool(struct sw_json *object, const char *key, bool value)
     set_take(object, key, json_boolean(value));
 }
 
+void sw_json_remove(struct sw_json *object, const char *key)
+{
+    json_object_del(in(object), key);
+}
+
 struct sw_json *sw_json_set_object(struct sw_json *object, const char *key)
 {
     json_t *there = in(sw_json_get(object, key));
@@ -260,6 +265,18 @@ size_t sw_json_size(const struct sw_json *value)
 const struct sw_json *sw_json_element(const struct sw_json *array, size_t index)
 {
     return out(json_array_get(in(array), index));
+}
+
+void sw_json_each(const struct sw_json *object, sw_json_visit_fn visit, void *arg)
+{
+    json_t *value = NULL;
+    const char *key = NULL;
+
+    json_object_foreach(in(object), key, value)
+    {
+        if (!visit(arg, key, out(value)))
+            return;
+    }
 }
 
 bool sw_json_equal(const struct sw_json *a, const struct sw_json *b)

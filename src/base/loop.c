@@ -43,6 +43,8 @@ struct sw_loop {
     struct sw_rng rng;
     char *scratch; /* NULL until it is wanted */
     bool is_scratch_taken;
+    void *kept; /* NULL: nothing */
+    void (*at_close)(void *kept);
 
     bool is_real;
     bool is_running;
@@ -524,12 +526,27 @@ static int close_uv(struct sw_loop *loop)
     return leaks.has_any ? -EBUSY : rc;
 }
 
+void sw_loop_keep(struct sw_loop *loop, void *kept, void (*at_close)(void *kept))
+{
+    sw_assert(!loop->kept);
+    loop->kept = kept;
+    loop->at_close = at_close;
+}
+
+void *sw_loop_kept(const struct sw_loop *loop)
+{
+    return loop->kept;
+}
+
 int sw_loop_close(struct sw_loop *loop)
 {
     if (!loop) {
         return 0;
     }
     sw_assert(!loop->is_running);
+    if (loop->kept) {
+        loop->at_close(sw_steal(&loop->kept));
+    }
     turn(loop);
     int uv_rc = loop->is_real ? close_uv(loop) : 0;
     int rc = drop_waiting(loop);

@@ -54,6 +54,11 @@ enum {
 char *sw_loop_scratch_take(struct sw_loop *loop);
 void sw_loop_scratch_give(struct sw_loop *loop);
 
+/* What one part of src/net keeps for each loop; NULL at first. at_close comes from sw_loop_close,
+ * before handles are looked at. */
+void sw_loop_keep(struct sw_loop *loop, void *kept, void (*at_close)(void *kept));
+void *sw_loop_kept(const struct sw_loop *loop);
+
 /* ---- virtual ---- */
 
 /* Monotonic time begins at 1 000 000 ms; wall_us: the wall clock then. */

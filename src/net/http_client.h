@@ -84,8 +84,10 @@ struct sw_http_exchange_events {
     int (*on_send)(void *arg);
 };
 
-/* -EINVAL: method, target or a field would break the head (line feeds, spaces), or is one of those
- * that are added. */
+/* Method, target and fields would not break the head (line feeds, spaces), and no field is one of
+ * those that are added. */
+bool sw_http_is_sendable(const struct sw_http_request *request);
+/* -EINVAL: it is not sendable. */
 int sw_http_send(struct sw_http_client *client, const struct sw_http_request *request,
                  const struct sw_http_exchange_events *events, void *arg,
                  struct sw_http_exchange **ret_exchange);

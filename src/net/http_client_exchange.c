@@ -42,7 +42,7 @@ static bool is_ours(const char *name)
     return false;
 }
 
-static bool is_sendable(const struct sw_http_request *r)
+bool sw_http_is_sendable(const struct sw_http_request *r)
 {
     if (!sw_http_is_token(r->method) || !is_target(r->target)) {
         return false;
@@ -179,7 +179,7 @@ int sw_http_send(struct sw_http_client *c, const struct sw_http_request *r,
     if (c->is_closing) {
         return -ECANCELED;
     }
-    if (!is_sendable(r)) {
+    if (!sw_http_is_sendable(r)) {
         return -EINVAL;
     }
     struct sw_http_exchange *e = SW_NEW(struct sw_http_exchange);

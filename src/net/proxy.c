@@ -38,24 +38,6 @@ static const struct scheme *scheme_of(const char *url)
     return NULL;
 }
 
-/* "user:password", percent-encoded. */
-static int parse_user(const char *text, size_t len, struct sw_proxy *proxy, struct sw_error *error)
-{
-    const char *colon = memchr(text, ':', len);
-    size_t name_len = colon ? (size_t)(colon - text) : len;
-    int rc = sw_url_decode(text, name_len, &proxy->username);
-    if (!rc && colon) {
-        rc = sw_url_decode(colon + 1, len - name_len - 1, &proxy->password);
-    }
-    if (!rc && strchr(proxy->username, ':')) {
-        rc = SW_E_SYNTAX; /* RFC 7617 section 2: what follows would be read as the password */
-    }
-    return rc ? sw_error_set(error, SW_E_SYNTAX,
-                             "the proxy's URL has a user or password with a broken %% escape, or a "
-                             "user with a colon")
-              : 0;
-}
-
 /* Host, port and path are read as those of any URL. */
 static int parse_place(const struct scheme *scheme, const char *text, struct sw_proxy *proxy,
                        struct sw_error *error)
@@ -90,7 +72,12 @@ int sw_proxy_parse(const char *url, struct sw_proxy *ret_proxy, struct sw_error 
     const char *rest = url + strlen(scheme->text);
     size_t authority_len = strcspn(rest, "/?#");
     const char *at = memrchr(rest, '@', authority_len);
-    int rc = at ? parse_user(rest, (size_t)(at - rest), &proxy, error) : 0;
+    int rc =
+        at ? sw_url_user_parse(rest, (size_t)(at - rest), &proxy.username, &proxy.password, error)
+           : 0;
+    if (rc) {
+        sw_error_prefix(error, "the proxy's URL");
+    }
     rc = rc ? rc : parse_place(scheme, at ? at + 1 : rest, &proxy, error);
     if (rc) {
         sw_proxy_done(&proxy);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connecting by name: looks it up in libuv's pool of threads, then races the addresses as RFC 8305
- * has it. The families alternate; an attempt gets 250 ms before the next one joins it; one that
- * fails makes room at once; the first that connects wins and the others are closed. An IP literal
- * needs no look-up and so never starts the threads.
+ * Connecting by name: looks it up (look_up.h), then races the addresses as RFC 8305 has it. The
+ * families alternate; an attempt gets 250 ms before the next one joins it; one that fails makes
+ * room at once; the first that connects wins and the others are closed. An IP literal needs no
+ * look-up.
  *
  *     looking up --+--> racing --+--> connected   fn(stream)
  *                  |             +--> all failed, or timeout   fn(NULL, error)
  *                  +--> not found, or timeout     fn(NULL, error)
  *
- * A look-up that is running cannot be stopped, so the struct outlives its end until libuv returns
- * the request. An attempt is memory of its own for the same reason: libuv has its request until the
- * callback, which comes when the handle is closed at the latest.
+ * An attempt is memory of its own: libuv has its request until the callback, which comes when the
+ * handle is closed at the latest.
  */
 #include "net/tcp_connect.h"
 
@@ -24,6 +23,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/util.h"
+#include "net/look_up.h"
 #include "net/stream.h"
 #include "net/tcp_stream.h"
 
@@ -57,9 +57,7 @@ struct sw_tcp_connect {
     sw_tcp_connected_fn fn;
     void *arg;
 
-    uv_getaddrinfo_t look_up;
-    bool is_looking_up;
-    bool is_over; /* only the look-up still holds it */
+    struct sw_look_up *look_up; /* NULL: none, or it is done */
 
     struct candidate candidates[ADDRESSES_MAX];
     size_t count;
@@ -83,16 +81,14 @@ static void abandon(struct candidate *candidate)
 
 static void destroy(struct sw_tcp_connect *connect)
 {
-    connect->is_over = true;
     sw_defer_stop(&connect->first_turn);
     sw_timer_stop(&connect->next_turn);
     sw_timer_stop(&connect->deadline);
     for (size_t i = 0; i < connect->count; i++) {
         abandon(&connect->candidates[i]);
     }
-    if (connect->is_looking_up) {
-        uv_cancel((uv_req_t *)&connect->look_up); /* if it has not begun; its callback comes */
-        return;
+    if (connect->look_up) {
+        sw_look_up_cancel(connect->look_up);
     }
     sw_free(connect->host);
     sw_free(connect->avoid);
@@ -296,21 +292,15 @@ static void move_avoided_last(struct sw_tcp_connect *connect)
     }
 }
 
-static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
+static void on_looked_up(void *arg, int code, const struct addrinfo *list)
 {
-    struct sw_tcp_connect *connect = container_of(request, struct sw_tcp_connect, look_up);
-    connect->is_looking_up = false;
-    if (connect->is_over) {
-        uv_freeaddrinfo(list);
-        destroy(connect);
-        return;
-    }
-    if (status == 0 && list) {
+    struct sw_tcp_connect *connect = arg;
+    connect->look_up = NULL;
+    if (list) {
         add_alternating(connect, list);
     }
-    uv_freeaddrinfo(list);
     if (connect->count == 0) {
-        fail(connect, status ? status : UV_EAI_NONAME);
+        fail(connect, code ? code : UV_EAI_NONAME);
         return;
     }
     move_avoided_last(connect);
@@ -372,14 +362,11 @@ int sw_tcp_connect(struct sw_loop *loop, const struct sw_tcp_options *options,
         return -ENOTSUP;
     }
     struct sw_tcp_connect *connect = connect_new(loop, options, fn, arg);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-    int rc = uv_getaddrinfo(sw_loop_uv(loop), &connect->look_up, on_looked_up, connect->host, NULL,
-                            &hints);
+    int rc = sw_look_up(loop, connect->host, on_looked_up, connect, &connect->look_up);
     if (rc) {
         destroy(connect);
         return rc;
     }
-    connect->is_looking_up = true;
     *ret_connect = connect;
     return 0;
 }

@@ -21,8 +21,9 @@ struct sw_stream;
 struct sw_tls_config;
 
 struct sw_tls_client_options {
-    const char *ca_pem;          /* trusted certificates; NULL: those of the system
-                                    (/etc/ssl/certs/ca-certificates.crt) */
+    const char *ca_pem;          /* trusted certificates; NULL: those of the system:
+                                    SSL_CERT_FILE of the environment, or
+                                    /etc/ssl/certs/ca-certificates.crt */
     const char *certificate_pem; /* client certificate and chain; NULL: none */
     const char *key_pem;         /* its private key; PKCS#8, PKCS#1 or SEC1 */
     bool insecure_skip_verify;   /* together with ca_pem: an error */

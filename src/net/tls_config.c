@@ -6,6 +6,7 @@
 #include "net/tls_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -294,16 +295,24 @@ static int set_trusted(struct sw_tls_config *config, const char *pem, const char
     return rc;
 }
 
+/* As OpenSSL and Go name another file. */
+static const char *system_cas(void)
+{
+    const char *named = getenv("SSL_CERT_FILE");
+    return named && named[0] ? named : SYSTEM_CAS;
+}
+
 static int set_system_trusted(struct sw_tls_config *config, struct sw_error *error)
 {
+    const char *path = system_cas();
     SW_AUTO(char, sw_free) pem = NULL;
     size_t len;
-    int rc = sw_file_read(SYSTEM_CAS, SYSTEM_CAS_BYTES, &pem, &len, error);
+    int rc = sw_file_read(path, SYSTEM_CAS_BYTES, &pem, &len, error);
     if (rc) {
         sw_error_prefix(error, "no CA was named, and those of the system cannot be read");
         return rc;
     }
-    return set_trusted(config, pem, SYSTEM_CAS, error);
+    return set_trusted(config, pem, path, error);
 }
 
 /* ---- both kinds ---- */

@@ -324,3 +324,20 @@ int sw_url_decode(const char *text, size_t len, char **ret_text)
     *ret_text = sw_steal(&decoded);
     return 0;
 }
+
+int sw_url_user_parse(const char *text, size_t len, char **ret_username, char **ret_password,
+                      struct sw_error *error)
+{
+    const char *colon = memchr(text, ':', len);
+    size_t name_len = colon ? (size_t)(colon - text) : len;
+    int rc = sw_url_decode(text, name_len, ret_username);
+    if (!rc && colon) {
+        rc = sw_url_decode(colon + 1, len - name_len - 1, ret_password);
+    }
+    if (!rc && strchr(*ret_username, ':')) {
+        rc = -EINVAL; /* RFC 7617 section 2: what follows would be read as the password */
+    }
+    return rc ? sw_error_set(error, SW_E_SYNTAX,
+                             "a user or password with a broken %% escape, or a user with a colon")
+              : 0;
+}

@@ -28,6 +28,12 @@ bool sw_host_is_ip(const char *host);
  * scheme's. */
 int sw_url_authority(const struct sw_url *url, struct sw_buf *out);
 
+/* "user:password" or "user", percent-encoded, as it stands before the @ of a URL. SW_E_SYNTAX: a
+ * broken escape, or a user with a colon. New memory, which is to be freed whatever comes of it;
+ * *ret_password stays as it is where there is none. */
+int sw_url_user_parse(const char *text, size_t len, char **ret_username, char **ret_password,
+                      struct sw_error *error);
+
 /* "HOST:PORT", ":PORT", "[V6]:PORT" into its parts; ret_host "" means all addresses. */
 int sw_address_parse(const char *text, char ret_host[256], uint16_t *ret_port,
                      struct sw_error *error);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/util.h"
+#include "overwritten.h"
 #include "test.h"
 
 TEST(is_an_empty_text_at_first)
@@ -127,6 +128,31 @@ TEST(hands_over_its_bytes)
     sw_buf_done(&buf);
 }
 
+/* Rooms are 64, 128, 256, 512 and 1024 bytes long: four are left behind, and one at the end. */
+TEST(a_secret_is_overwritten_wherever_it_was)
+{
+    static const char secret[] = "sesame";
+    struct sw_buf buf;
+    sw_buf_init(&buf, SIZE_MAX);
+    buf.is_secret = true;
+    overwritten_text = secret;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(sw_buf_puts(&buf, secret), 0);
+        assert_memory_equal(buf.bytes + buf.len - strlen(secret), secret, sizeof(secret));
+    }
+    assert_int_equal(buf.len, 100 * strlen(secret));
+    assert_int_equal(overwritten(), 4);
+    sw_buf_done(&buf);
+    assert_int_equal(overwritten(), 1);
+    assert_true(buf.is_secret);
+    assert_int_equal(buf.len, 0);
+    assert_int_equal(sw_buf_puts(&buf, secret), 0);
+    char *bytes = sw_buf_steal(&buf);
+    assert_string_equal(bytes, secret);
+    assert_true(buf.is_secret);
+    sw_free(bytes);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -138,6 +164,7 @@ int main(void)
         CASE("buf", counts_what_was_written_into_reserved_space),
         CASE("buf", drops_bytes_from_the_front),
         CASE("buf", hands_over_its_bytes),
+        CASE("buf", a_secret_is_overwritten_wherever_it_was),
     };
     return RUN(tests);
 }

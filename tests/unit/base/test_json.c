@@ -84,6 +84,14 @@ TEST(replaces_a_member_of_another_type)
     assert_string_equal(dump(o), "{\"a\":[false]}");
 }
 
+TEST(takes_a_member_out)
+{
+    struct sw_json *o = parse("{\"a\":{\"b\":1},\"c\":\"x\"}");
+    sw_json_remove(o, "a");
+    sw_json_remove(o, "none");
+    assert_string_equal(dump(o), "{\"c\":\"x\"}");
+}
+
 TEST(lets_a_value_stand_in_two_places)
 {
     struct sw_json *shared = sw_json_object(arena);
@@ -147,6 +155,27 @@ TEST(reads_what_is_there_and_defaults_elsewhere)
     assert_null(sw_json_get(NULL, "x"));
     assert_null(sw_json_get(sw_json_get(o, "l"), "x"));
     assert_int_equal(sw_json_type(sw_json_element(sw_json_get(o, "l"), 0)), SW_JSON_INT);
+}
+
+static bool note_member(void *arg, const char *key, const struct sw_json *value)
+{
+    char *text = arg;
+
+    strncat(text, key, 8);
+    strncat(text, sw_json_type(value) == SW_JSON_INT ? "# " : " ", 8);
+    return strcmp(key, "b") != 0;
+}
+
+TEST(visits_members_in_order_until_it_is_told_to_stop)
+{
+    char text[64] = "";
+
+    sw_json_each(parse("{\"z\":1,\"a\":\"x\",\"b\":2,\"c\":3}"), note_member, text);
+    assert_string_equal(text, "z# a b# ");
+    sw_json_each(parse("[1]"), note_member, text);
+    sw_json_each(parse("1"), note_member, text);
+    sw_json_each(NULL, note_member, text);
+    assert_string_equal(text, "z# a b# ");
 }
 
 TEST(knows_types)
@@ -273,10 +302,12 @@ int main(void)
         IN_ARENA(builds_objects_in_order),
         IN_ARENA(a_copy_has_members_of_its_own),
         IN_ARENA(replaces_a_member_of_another_type),
+        IN_ARENA(takes_a_member_out),
         IN_ARENA(lets_a_value_stand_in_two_places),
         IN_ARENA(outlives_nothing_but_its_arena),
         IN_ARENA(repairs_text_that_is_not_utf8),
         IN_ARENA(reads_what_is_there_and_defaults_elsewhere),
+        IN_ARENA(visits_members_in_order_until_it_is_told_to_stop),
         IN_ARENA(knows_types),
         IN_ARENA(compares_by_content),
         IN_ARENA(takes_the_last_of_duplicate_keys),

@@ -68,10 +68,20 @@ static int sort_orphan(void *arg, struct sw_sim_item *item)
     return 0;
 }
 
-static int write_references(struct sw_sim_workloads *workloads, const struct sw_sim_item *item,
+/* The real ones patch: what is stored now, and not what the view has, gets these. NULL: gone. */
+static const struct sw_sim_object *stored(const struct sw_sim_workloads *workloads,
+                                          const struct sw_sim_item *item)
+{
+    const struct sw_sim_object *object = item->object;
+    const struct sw_sim_object *now =
+        sw_sim_store_get(workloads->store, object->kind, object->namespace_, object->name);
+    return now && strcmp(now->uid, object->uid) == 0 ? now : NULL;
+}
+
+static int write_references(struct sw_sim_workloads *workloads, const struct sw_sim_object *object,
                             json_t *references_take)
 {
-    json_t *json = sw_look_copy(sw_sim_object_json(item->object));
+    json_t *json = sw_look_copy(sw_sim_object_json(object));
     json_t *meta = sw_look_own(json, "metadata");
     if (json_array_size(references_take)) {
         json_object_set_new(meta, "ownerReferences", references_take);
@@ -79,35 +89,43 @@ static int write_references(struct sw_sim_workloads *workloads, const struct sw_
         json_decref(references_take);
         json_object_del(meta, "ownerReferences");
     }
-    return sw_sim_update(workloads->api, item->object->kind, json);
+    return sw_sim_update(workloads->api, object->kind, json);
 }
 
-static void release(struct sw_sim_workloads *workloads, const struct sw_sim_object *owner,
-                    const struct sw_sim_item *item)
+static int release(struct sw_sim_workloads *workloads, const struct sw_sim_object *owner,
+                   const struct sw_sim_item *item)
 {
+    const struct sw_sim_object *now = stored(workloads, item);
+    if (!now)
+        return 0;
     json_t *rest = json_array();
     size_t at;
     json_t *one;
-    json_array_foreach(json_object_get(sw_look_meta(item->object), "ownerReferences"), at, one)
+    json_array_foreach(json_object_get(sw_look_meta(now), "ownerReferences"), at, one)
     {
         if (strcmp(sw_look_string(one, "uid"), owner->uid) != 0)
             json_array_append(rest, one);
     }
-    write_references(workloads, item, rest);
+    return write_references(workloads, now, rest);
 }
 
 static int adopt(struct sw_sim_workloads *workloads, const struct sw_sim_object *owner,
                  const struct sw_sim_item *item)
 {
-    const json_t *before = json_object_get(sw_look_meta(item->object), "ownerReferences");
+    const struct sw_sim_object *now = stored(workloads, item);
+    if (!now)
+        return -ENOENT;
+    if (sw_look_controller_of(sw_sim_object_json(now)))
+        return -EAGAIN; /* another was faster, or the view is late */
+    const json_t *before = json_object_get(sw_look_meta(now), "ownerReferences");
     json_t *references = before ? sw_look_copy(before) : json_array();
     json_array_append_new(references, sw_look_controller_reference(owner));
-    return write_references(workloads, item, references);
+    return write_references(workloads, now, references);
 }
 
-void sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
-                  const struct sw_sim_object *owner, sw_sim_wants_fn wants,
-                  struct sw_sim_items *items)
+int sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
+                 const struct sw_sim_object *owner, sw_sim_wants_fn wants,
+                 struct sw_sim_items *items)
 {
     struct claim claim = {
         .owner = owner,
@@ -118,15 +136,22 @@ void sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
     sw_sim_view_each_controlled(view, owner->uid, sort_controlled, &claim);
     if (!sw_look_is_deleted(owner))
         sw_sim_view_each_orphan(view, sort_orphan, &claim);
-    for (size_t i = 0; i < claim.release.count; i++)
-        release(workloads, owner, claim.release.at[i]);
+    int result = 0;
+    for (size_t i = 0; i < claim.release.count; i++) {
+        int error = release(workloads, owner, claim.release.at[i]);
+        result = result ? result : error;
+    }
     for (size_t i = 0; i < claim.adopt.count; i++) {
-        if (adopt(workloads, owner, claim.adopt.at[i]) == 0)
+        int error = adopt(workloads, owner, claim.adopt.at[i]);
+        if (error == 0)
             sw_sim_items_add(&claim.keep, claim.adopt.at[i]);
+        else if (error != -ENOENT)
+            result = result ? result : error;
     }
     sw_sim_items_done(&claim.release);
     sw_sim_items_done(&claim.adopt);
     *items = claim.keep;
+    return result;
 }
 
 json_t *sw_sim_pod_of(const struct sw_sim_object *owner, const json_t *template)

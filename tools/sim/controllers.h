@@ -108,11 +108,12 @@ typedef bool (*sw_sim_wants_fn)(const struct sw_sim_object *owner, const struct 
 /*
  * All items of the view that the owner controls. An orphan that the selector takes is adopted, one
  * that the selector no longer takes is released, unless the owner or it is being deleted. wants may
- * be NULL; what it does not want is left alone.
+ * be NULL; what it does not want is left alone. An error: one could not be adopted or released, and
+ * items, which are to be freed all the same, are only a part: nobody may act on them.
  */
-void sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
-                  const struct sw_sim_object *owner, sw_sim_wants_fn wants,
-                  struct sw_sim_items *items);
+int sw_sim_claim(struct sw_sim_workloads *workloads, enum sw_sim_which which,
+                 const struct sw_sim_object *owner, sw_sim_wants_fn wants,
+                 struct sw_sim_items *items);
 bool sw_sim_wants_active(const struct sw_sim_object *owner, const struct sw_sim_item *item);
 
 /* A Pod as its template says, controlled by the owner. The caller may add to it: metadata, its

@@ -399,9 +399,11 @@ int sw_sim_sync_daemon_set(struct sw_sim_workloads *workloads, struct sw_sim_job
         };
         set.min_ready_s = sw_look_int(set.spec, "minReadySeconds", 0);
         set.template = make_template(object, set.hash);
-        sw_sim_claim(workloads, SW_SIM_PODS, object, NULL, &set.pods);
-        sort_pods(&set);
-        result = look(&set, &revisions);
+        result = sw_sim_claim(workloads, SW_SIM_PODS, object, NULL, &set.pods);
+        if (result == 0) {
+            sort_pods(&set);
+            result = look(&set, &revisions);
+        }
         for (size_t i = 0; i < set.count; i++)
             sw_sim_items_done(&set.places[i].pods);
         sw_free(set.places);

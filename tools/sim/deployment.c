@@ -471,11 +471,12 @@ int sw_sim_sync_deployment(struct sw_sim_workloads *workloads, struct sw_sim_job
     };
     sw_sim_wake_no_more(job); /* this look says anew whether there is a deadline to wait for */
     struct sw_sim_items items;
-    sw_sim_claim(workloads, SW_SIM_REPLICA_SETS, object, NULL, &items);
+    int result = sw_sim_claim(workloads, SW_SIM_REPLICA_SETS, object, NULL, &items);
     read_rollout(&rollout);
     read_sets(&rollout, &items);
     sw_sim_items_done(&items);
-    int result = look(&rollout);
+    if (!result)
+        result = look(&rollout);
     for (size_t i = 0; i < rollout.count; i++)
         sw_sim_object_unref(rollout.sets[i].object);
     sw_free(rollout.sets);

@@ -220,12 +220,15 @@ int sw_sim_sync_replica_set(struct sw_sim_workloads *workloads, struct sw_sim_jo
     int64_t min_ready_s = sw_look_int(spec, "minReadySeconds", 0);
     int64_t wall_us = sw_wall_us(workloads->loop);
     struct sw_sim_items pods;
-    sw_sim_claim(workloads, SW_SIM_PODS, object, sw_sim_wants_active, &pods);
+    int result = sw_sim_claim(workloads, SW_SIM_PODS, object, sw_sim_wants_active, &pods);
+    if (result) {
+        sw_sim_items_done(&pods);
+        return result;
+    }
     /* Before anything is made or deleted: that is counted when the view has it. */
     struct counts counts = count(object, &pods, min_ready_s, wall_us);
     int64_t total = (int64_t)pods.count;
 
-    int result = 0;
     if (sw_sim_view_has(workloads->views[SW_SIM_PODS], job->expects) && !sw_look_is_deleted(object))
         result = manage(workloads, job, object, &pods, replicas);
     sw_sim_items_done(&pods);

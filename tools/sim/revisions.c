@@ -113,10 +113,12 @@ int sw_sim_revisions_find(struct sw_sim_workloads *workloads, const struct sw_si
         .collisions =
             sw_look_int(json_object_get(sw_sim_object_json(owner), "status"), "collisionCount", 0)};
     struct sw_sim_items items;
-    sw_sim_claim(workloads, SW_SIM_REVISIONS, owner, NULL, &items);
+    int result = sw_sim_claim(workloads, SW_SIM_REVISIONS, owner, NULL, &items);
     for (size_t i = 0; i < items.count; i++)
         add(revisions, items.at[i]->object);
     sw_sim_items_done(&items);
+    if (result)
+        return result;
     if (revisions->count)
         qsort(revisions->at, revisions->count, sizeof(struct sw_sim_object *), by_number);
 

@@ -377,7 +377,9 @@ int sw_sim_sync_stateful_set(struct sw_sim_workloads *workloads, struct sw_sim_j
         sw_sim_revisions_find(workloads, object, "controller.kubernetes.io/hash", &revisions);
     if (result == 0) {
         choose_revisions(&set, &revisions);
-        sw_sim_claim(workloads, SW_SIM_PODS, object, is_member, &set.pods);
+        result = sw_sim_claim(workloads, SW_SIM_PODS, object, is_member, &set.pods);
+    }
+    if (result == 0) {
         sort_pods(&set);
         result = step(&set);
         if (!result)

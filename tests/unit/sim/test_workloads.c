@@ -109,6 +109,40 @@ TEST(a_deployment_adopts_a_replica_set_with_its_template)
     cluster_done(&cluster);
 }
 
+#define PART                                                                               \
+    "{'metadata': {'name': 'web-%d', 'labels': {'app': 'web'}}, 'spec': {'replicas': %d, " \
+    "'selector': {'matchLabels': {'app': 'web', 'pod-template-hash': '%d'}}, 'template': " \
+    "{'metadata': {'labels': {'app': 'web', 'pod-template-hash': '%d'}}, 'spec': "         \
+    "{'containers': [{'name': 'web', 'image': 'web:%d'}]}}}}"
+
+/* Their status changes all the while: an adoption that a conflict refused would leave a part of
+ * them, which were then filled as if it were the whole. */
+TEST(a_paused_deployment_adopts_all_replica_sets_or_scales_none)
+{
+    static const int sizes[] = {2, 1, 6};
+    for (int ms = 0; ms < 150; ms++) {
+        struct cluster cluster;
+        cluster_init(&cluster, 1);
+        for (int i = 0; i < 3; i++) {
+            SW_AUTO(char, sw_free) text = sw_asprintf(PART, i, sizes[i], i, i, i);
+            make(&cluster, "replicasets", json_of(text));
+        }
+        sw_loop_virtual_advance(cluster.loop, (uint64_t)ms);
+        make(&cluster, "deployments",
+             json_of("{'metadata': {'name': 'web'}, 'spec': {'replicas': 7, 'paused': true, "
+                     "'selector': {'matchLabels': {'app': 'web'}}, 'strategy': {'rollingUpdate': "
+                     "{'maxSurge': 2, 'maxUnavailable': 0}}, 'template': {'metadata': {'labels': "
+                     "{'app': 'web'}}, 'spec': {'containers': [{'name': 'web', 'image': "
+                     "'web:2'}]}}}}"));
+        settle(&cluster);
+        for (int i = 0; i < 3; i++) {
+            SW_AUTO(char, sw_free) name = sw_asprintf("web-%d", i);
+            assert_int_equal(status_of(&cluster, "replicasets", name, "replicas"), sizes[i]);
+        }
+        cluster_done(&cluster);
+    }
+}
+
 /* ---- names ---- */
 
 TEST(a_name_that_is_taken_counts_as_a_collision)
@@ -327,6 +361,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE("workloads", a_replica_set_adopts_orphans_and_releases_what_lost_its_labels),
         CASE("workloads", a_deployment_adopts_a_replica_set_with_its_template),
+        CASE("workloads", a_paused_deployment_adopts_all_replica_sets_or_scales_none),
         CASE("workloads", a_name_that_is_taken_counts_as_a_collision),
         CASE("workloads", a_manager_that_was_away_finds_what_changed),
         CASE("workloads", a_deletion_in_the_middle_leaves_nothing),

@@ -102,7 +102,8 @@ struct sw_kind {
     const char *kind;   /* "Deployment" */
     const char *plural; /* "deployments" */
     bool is_cluster_scoped;
-    size_t size; /* of the struct */
+    bool is_secret; /* its objects are overwritten before their memory is freed; for reading only */
+    size_t size;    /* of the struct */
     const struct sw_bind *fields;
     const char *const *annotations; /* those to keep: whole keys, or prefixes that end in "/";
                                        NULL-terminated. NULL: none */

@@ -17,6 +17,9 @@
  *   1  first
  *   2  sw_answer.resource_version
  *   3  sw_say_about, sw_run_id, sw_rollout_text; series that come and go, sw_on_collect
+ *   4  fetch.h, read.h, workloads.h; marks are owners; sw_opinion's refusal, warning, patch and
+ *      has_given_up; sw_opinion_changed; sw_hold_request.also; sw_kind.is_secret; sw_json_each,
+ *      sw_json_remove
  */
 #ifndef SLIPWAY_MODULE_H
 #define SLIPWAY_MODULE_H
@@ -28,7 +31,7 @@
 #include <slipway/arena.h>
 #include <slipway/attr.h>
 
-#define SW_ABI 3
+#define SW_ABI 4
 
 struct cyaml_schema_value; /* libcyaml's schema is data and may cross this border */
 struct sw_instance;        /* a running module */

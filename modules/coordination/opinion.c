@@ -5,7 +5,7 @@
  */
 #include "opinion.h"
 
-#include <string.h>
+#include "work.h"
 
 static const char *annotation(const struct sw_object *object, const char *key)
 {
@@ -45,17 +45,42 @@ static bool is_at_rest(const struct sw_deployment *d)
            d->status_replicas == d->replicas && d->available_replicas == d->replicas;
 }
 
-static enum sw_verdict verdict(const struct sw_question *question, bool rests_running)
+/* Released by all that have marked it. */
+static bool is_released(const struct sw_object *object)
 {
-    const struct sw_object *stored = question->is_review ? question->old : question->object;
+    const char *released_by = annotation(object, SW_RELEASED_BY);
+    const char *marks = annotation(object, SW_COORDINATED_BY), *mark, *owner, *name;
+    size_t len, owner_len, name_len;
 
-    if (!stored)
-        return SW_VERDICT_HOLD;
-    if (strstr(annotation(stored, SW_RELEASED_BY), COORD_POLICY "/"))
-        return SW_VERDICT_FREE;
-    if (!question->is_review && rests_running && is_at_rest(sw_as_deployment(stored)))
-        return SW_VERDICT_FREE;
-    return SW_VERDICT_HOLD;
+    if (!coord_list_names_us(released_by))
+        return false;
+    while ((mark = coord_list_next(&marks, &len))) {
+        const char *owners = released_by;
+        bool is_named = false;
+        while (!is_named && (owner = coord_list_next(&owners, &owner_len)))
+            is_named = (name = coord_owner_name(owner, owner_len, &name_len)) && name_len == len &&
+                       memcmp(name, mark, len) == 0;
+        if (!is_named)
+            return false;
+    }
+    return true;
+}
+
+/* Nobody selects it, and it still bears the hold of one that did: it waits for its turn among those
+ * that are left of that one (residual.c). A review looks at the marks itself. */
+static void left_over(const struct sw_question *question, struct sw_opinion *opinion)
+{
+    const char *held_by = annotation(question->object, SW_HELD_BY), *owner;
+    size_t len, name_len;
+
+    if (question->is_review || !coord_list_names_us(held_by) || is_released(question->object))
+        return;
+    opinion->verdict = SW_VERDICT_HOLD;
+    opinion->words = "its coordination is gone, and one after the other is released";
+    while ((owner = coord_list_next(&held_by, &len)))
+        if (coord_owner_name(owner, len, &name_len))
+            opinion->owners = sw_arena_printf(question->arena, "%s%s%.*s", opinion->owners,
+                                              opinion->owners[0] ? "," : "", (int)len, owner);
 }
 
 void coord_opinion(const struct coord_seen_group *groups, size_t group_count, bool rests_running,
@@ -63,6 +88,7 @@ void coord_opinion(const struct coord_seen_group *groups, size_t group_count, bo
 {
     const struct sw_object *object = question->object;
     struct sw_arena *arena = question->arena;
+    const struct sw_object *stored = question->is_review ? question->old : object;
     size_t size = 1;
 
     if (strcmp(annotation(object, SW_IGNORE), "true") == 0)
@@ -70,27 +96,33 @@ void coord_opinion(const struct coord_seen_group *groups, size_t group_count, bo
     /* Room for the names of all: joined one by one, many would take room for their square. */
     for (size_t i = 0; i < group_count; i++)
         size += strlen(groups[i].object->meta.name) + sizeof COORD_POLICY + 1;
-    char *owners = sw_arena_alloc(arena, size), *marks = sw_arena_alloc(arena, size);
-    char *owner = owners, *mark = marks;
+    char *owners = sw_arena_alloc(arena, size), *owner = owners;
     opinion->rests_running = true;
     for (size_t i = 0; i < group_count; i++) {
         const struct coordination *c = groups[i].object;
         if (!groups[i].selector || !sw_selector_matches(groups[i].selector, &object->labels))
             continue;
         if (opinion->is_selected)
-            *mark++ = *owner++ = ',';
+            *owner++ = ',';
         else
             opinion->words = words(arena, c, object);
         opinion->is_selected = true;
         opinion->rests_running &= group_rests_running(c, rests_running);
-        mark = stpcpy(mark, c->meta.name);
         owner = stpcpy(stpcpy(owner, COORD_POLICY "/"), c->meta.name);
     }
     if (!opinion->is_selected) {
         opinion->rests_running = false;
+        left_over(question, opinion);
         return;
     }
+    opinion->marks = owners;
     opinion->owners = owners;
-    opinion->marks = marks;
-    opinion->verdict = verdict(question, opinion->rests_running);
+    if (stored && is_released(stored))
+        return;
+    /* Nothing to roll: it may run, but that is no right to roll that others could pass on. */
+    if (stored && !question->is_review && is_at_rest(sw_as_deployment(stored)) &&
+        (opinion->rests_running || sw_as_deployment(stored)->replicas == 0))
+        opinion->owners = "";
+    else
+        opinion->verdict = SW_VERDICT_HOLD;
 }

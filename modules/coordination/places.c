@@ -61,8 +61,8 @@ static bool is_turn_over(struct work *work, const struct member *member)
 
 static bool is_put_aside(const struct member *member)
 {
-    if (!member->is_aside)
-        return false;
+    if (!member->is_aside || member->is_given_up)
+        return member->is_aside;
     /* Held only after every coordination has it in writing. */
     for (uint32_t i = 0; i < member->group_count; i++) {
         const struct coordination *c = member->groups[i]->c;
@@ -90,6 +90,16 @@ static bool has_lost_its_start(const struct member *member)
     return false;
 }
 
+/* In the middle of its turn another policy has something to wait for, so that it may be long: a
+ * newer template, and somebody who is asked whether it may roll. It queues again. What a person
+ * holds keeps its place. */
+static bool is_sent_back(const struct member *member)
+{
+    return member->is_held && !member->is_given_up &&
+           member->seen->others == SW_VERDICT_HOLD_OUT_OF_LINE &&
+           !sw_annotation(&member->d->meta, SW_HOLD_BY_USER);
+}
+
 /* Taken back, or about to be: the watch may show the take back, and what others wrote behind it,
  * before its answer is here. A take back that fails is under way no more. */
 static bool is_taken_anywhere(const struct work *work, const struct member *member)
@@ -114,7 +124,7 @@ static bool leaves_all(struct work *work, struct member *member)
     }
     bool is_over = is_turn_over(work, member);
     member->is_finished = is_over && !member->is_aside;
-    return is_over || is_put_aside(member) || has_lost_its_start(member);
+    return is_over || is_put_aside(member) || is_sent_back(member) || has_lost_its_start(member);
 }
 
 /* With Skip, what has failed is put aside; the status says so before anything else happens. */
@@ -122,7 +132,8 @@ static void put_aside_failed(struct member *member)
 {
     bool is_skipped = member->group_count > 0;
 
-    if (!member->is_failed || !member->is_recorded)
+    /* What another policy has given up is put aside for as long as it says so. */
+    if (!member->is_failed || !member->is_recorded || member->is_given_up)
         return;
     for (uint32_t i = 0; i < member->group_count; i++)
         is_skipped = is_skipped && member->groups[i]->skips_failed;
@@ -153,9 +164,13 @@ static int compare_order(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* Whoever else has paused it resumes it: its right has not ended. */
 static bool is_confirmed(const struct member *member)
 {
-    if (!member->has_right || (member->d->is_paused && !member->is_users_pause))
+    bool is_paused_by_us =
+        member->d->is_paused && !member->is_users_pause && (member->has_hold || !member->is_held);
+
+    if (!member->has_right || is_paused_by_us)
         return false;
     for (uint32_t i = 0; i < member->group_count; i++) {
         const char *list = member->released_by, *at, *name = member->groups[i]->name;

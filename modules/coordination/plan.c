@@ -191,7 +191,7 @@ struct coord_action *coord_hold(struct work *work, struct member *member, enum s
     action->resource_version = sw_arena_strdup(work->arena, member->d->meta.resource_version);
     action->verb = verb;
     action->owners = member->owners;
-    action->marks = member->marks;
+    action->marks = member->owners;
     action->failure = failure;
     action->groups = group_names(work, member->groups, member->group_count);
     action->group_count = member->group_count;

@@ -44,6 +44,8 @@ struct coord_seen_deployment {
     enum sw_verdict others; /* what the arbiters of other modules say */
     const char *others_words;
     const char *others_owners;
+    bool others_select;     /* another policy has a say in it */
+    bool others_gave_it_up; /* what it would roll to has failed there */
 };
 
 /* Everything is borrowed for the call; the arrays may be in any order. */
@@ -109,7 +111,7 @@ struct coord_action {
     /* COORD_HOLD */
     enum sw_hold_verb verb;
     const char *owners;
-    const char *marks; /* NULL: left as they are */
+    const char *marks; /* owners too; NULL: left as they are */
     const char *fence;
     bool is_chain; /* a step of a hand-over, not housekeeping */
     /* COORD_STATUS */

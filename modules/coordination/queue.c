@@ -302,12 +302,22 @@ static void name_blocker(struct work *work, struct group *group)
 
 /* ---- is it the next? ---- */
 
+/* Another policy prepares it in its turn, as when it writes down where it begins: that takes a
+ * moment. What a person holds is passed over. */
+static bool is_being_prepared(const struct member *member)
+{
+    return member->seen->others == SW_VERDICT_HOLD && member->is_held &&
+           !sw_annotation(&member->d->meta, SW_HOLD_BY_USER);
+}
+
 static enum obstacle obstacle_of(struct work *work, struct member *member)
 {
     enum obstacle worst = NOTHING;
     const struct member_memory *m = member->m;
 
-    if (member->seen->others != SW_VERDICT_FREE)
+    bool is_prepared = is_being_prepared(member);
+
+    if (member->seen->others != SW_VERDICT_FREE && !is_prepared)
         return FORBIDDEN;
     if (m->requests.retry_ms > work->snapshot->now_ms) {
         coord_look_again(work, m->requests.retry_ms);
@@ -324,6 +334,8 @@ static enum obstacle obstacle_of(struct work *work, struct member *member)
                  (group->is_adopting || !group->may_record || !are_others_settled(group, member)))
             worst = NOT_YET;
     }
+    if (worst == NOTHING && is_prepared)
+        return NOT_YET;
     if (worst == NOTHING && (!member->is_observed || m->requests.writing || m->requests.reading ||
                              m->requests.must_read))
         worst = NOT_YET;

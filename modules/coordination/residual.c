@@ -206,6 +206,13 @@ static bool is_in_the_way(const struct member *member)
            member->m->requests.writing || member->m->requests.reading;
 }
 
+/* Another policy has paused it in the middle of its turn, and will let it go on. */
+static bool is_stepped(const struct member *member)
+{
+    return member->is_held && !member->is_given_up && member->d->updated_replicas > 0 &&
+           member->seen->others != SW_VERDICT_HOLD_OUT_OF_LINE;
+}
+
 static void tend(struct work *work, struct member *member)
 {
     if (!member->m->is_fenced) {
@@ -214,7 +221,7 @@ static void tend(struct work *work, struct member *member)
         send(work, member, SW_HOLD_TAKE_BACK);
     } else if (is_to_be_freed(member)) {
         send(work, member, SW_HOLD_FREE);
-    } else if (member->has_right && member->d->is_paused) {
+    } else if (member->has_right && member->d->is_paused && !is_stepped(member)) {
         send(work, member, SW_HOLD_PAUSE);
     }
 }
@@ -236,6 +243,16 @@ static bool goes_before(const struct member *a, const struct member *b)
     return strcmp(a->name, b->name) < 0;
 }
 
+/* One that another policy holds in its middle may be let go on by that policy alone, and only when
+ * nobody else holds it. */
+static bool may_be_next(struct work *work, struct member *member)
+{
+    bool is_free = member->seen->others == SW_VERDICT_FREE || is_stepped(member);
+
+    return member->has_hold && !member->is_users_pause && member->is_outdated && is_free &&
+           coord_member_is_free(work, member);
+}
+
 /* The next of each group, where all of it have been written and nobody rolls. */
 static void release_next(struct work *work, struct orphan *orphans, uint32_t count)
 {
@@ -247,14 +264,13 @@ static void release_next(struct work *work, struct orphan *orphans, uint32_t cou
         uint32_t root = root_of(orphans, i);
         if (is_in_the_way(member))
             is_blocked[root] = true;
-        else if (member->has_hold && !member->is_users_pause && member->is_outdated &&
-                 member->seen->others == SW_VERDICT_FREE && coord_member_is_free(work, member) &&
-                 (!next[root] || goes_before(member, next[root])))
+        else if (may_be_next(work, member) && (!next[root] || goes_before(member, next[root])))
             next[root] = member;
     }
     for (uint32_t i = 0; i < count; i++)
         if (next[i] && !is_blocked[i])
-            send(work, next[i], SW_HOLD_RELEASE);
+            send(work, next[i],
+                 next[i]->seen->others == SW_VERDICT_FREE ? SW_HOLD_RELEASE : SW_HOLD_FREE);
 }
 
 static bool is_orphan(const struct member *member)

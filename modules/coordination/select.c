@@ -48,13 +48,27 @@ const char *coord_owner_name(const char *token, size_t len, size_t *ret_len)
     return token + skip;
 }
 
-static bool names_us(const char *list)
+bool coord_list_names_us(const char *list)
 {
     const char *at;
     size_t len;
 
     while ((at = coord_list_next(&list, &len)))
         if (coord_owner_name(at, len, &len))
+            return true;
+    return false;
+}
+
+/* Another policy; what a person wishes for is a matter of its own. */
+static bool names_another(const char *list)
+{
+    static const char user[] = "user";
+    const char *at;
+    size_t len, name_len;
+
+    while ((at = coord_list_next(&list, &len)))
+        if (!coord_owner_name(at, len, &name_len) &&
+            !(len == sizeof user - 1 && memcmp(at, user, len) == 0))
             return true;
     return false;
 }
@@ -71,13 +85,18 @@ static const char *annotation(const struct sw_deployment *d, const char *key)
 static void read_annotations(struct member *member)
 {
     const struct sw_deployment *d = member->d;
+    const struct coord_seen_deployment *seen = member->seen;
 
     member->held_by = annotation(d, SW_HELD_BY);
     member->released_by = annotation(d, SW_RELEASED_BY);
     member->marked = annotation(d, SW_COORDINATED_BY);
-    member->has_hold = names_us(member->held_by);
-    member->has_right = names_us(member->released_by);
+    member->has_hold = coord_list_names_us(member->held_by);
+    member->has_right = coord_list_names_us(member->released_by);
     member->is_users_pause = d->is_paused && !member->held_by[0];
+    bool is_paused_by_another = d->is_paused && names_another(member->held_by) && !member->has_hold;
+    member->is_held = (seen->others != SW_VERDICT_FREE && names_another(seen->others_owners)) ||
+                      (seen->others_select && is_paused_by_another);
+    member->is_given_up = seen->others_gave_it_up;
     member->is_leaving_cluster = d->meta.deleted_us != 0;
     member->is_empty = d->replicas == 0 && d->status_replicas == 0;
     member->order = strtoll(annotation(d, SW_ORDER), NULL, 10);

@@ -258,6 +258,8 @@ static bool collect(void *arg, const struct sw_object *object)
         .others = opinion.verdict,
         .others_words = opinion.words,
         .others_owners = opinion.owners,
+        .others_select = opinion.is_selected,
+        .others_gave_it_up = opinion.has_given_up,
     };
     return true;
 }
@@ -453,6 +455,16 @@ static void on_leading(struct sw_instance *self, bool is_leading)
         coord_shell_look_at_all(self);
 }
 
+/* Another policy sees it otherwise than before. */
+static void on_opinion(struct sw_instance *self, const char *namespace_, const char *name)
+{
+    struct coord_state *state = sw_state(self);
+    const struct sw_object *object = sw_lookup(self, &sw_kind_deployment, namespace_, name);
+
+    if (object && (coord_space_get(state->spaces, namespace_) || bears_traces(object)))
+        sw_queue_add(state->queue, namespace_);
+}
+
 /* ---- the arbiter ---- */
 
 static void ask(struct sw_instance *self, const struct sw_question *question,
@@ -460,11 +472,11 @@ static void ask(struct sw_instance *self, const struct sw_question *question,
 {
     struct coord_state *state = sw_state(self);
     const struct space *space = coord_space_get(state->spaces, question->object->namespace_);
-    size_t count;
+    const struct coord_seen_group *groups = NULL;
+    size_t count = 0;
 
-    if (!space)
-        return;
-    const struct coord_seen_group *groups = seen_groups(self, space, question->arena, &count);
+    if (space)
+        groups = seen_groups(self, space, question->arena, &count);
     coord_opinion(groups, count, state->rests_running, question, opinion);
 }
 
@@ -489,7 +501,8 @@ int coord_shell_start(struct sw_instance *self)
     state->queue = sw_queue_new(self, &queue);
     coord_meter_start(&state->meter, self, state->spaces, state->series_limit);
     sw_on_leading(self, on_leading);
-    if ((code = sw_arbiter_register(self, &sw_kind_deployment, ask)))
+    if ((code = sw_arbiter_register(self, &sw_kind_deployment, ask)) ||
+        (code = sw_on_opinion(self, &sw_kind_deployment, on_opinion)))
         return code;
     sw_write_declare(self, &coord_kind, SW_GET, SW_MAIN);
     sw_write_declare(self, &coord_kind, SW_MERGE_PATCH, SW_STATUS);

@@ -206,11 +206,24 @@ static bool is_pending(const struct member *member)
     return member->is_outdated || m->started_us > m->finished_us;
 }
 
+/* All of its coordinations go on without it. */
+static bool skips_failed(const struct member *member)
+{
+    for (uint32_t i = 0; i < member->group_count; i++)
+        if (!member->groups[i]->skips_failed)
+            return false;
+    return member->group_count > 0;
+}
+
 static bool is_aside(struct member *member)
 {
     struct member_memory *m = member->m;
     char text[33];
 
+    /* Where a failed one stops the others it keeps its place; see places.c. */
+    if (member->is_given_up && !member->is_complete &&
+        (!member->is_recorded || skips_failed(member)))
+        return true;
     if (!m->failed_template[0])
         return false;
     sw_hash128_text(member->d->template_hash, text);
@@ -278,7 +291,8 @@ static void watch_completion(const struct work *work, struct member *member)
         m->served = INT32_MAX;
         return;
     }
-    bool is_lost = member->is_observed && (is_no_longer_available(member) || member->is_outdated);
+    bool is_lost = member->is_held ||
+                   (member->is_observed && (is_no_longer_available(member) || member->is_outdated));
     if (member->is_observed && (is_lost || !member->is_complete))
         m->saw_incomplete = true;
     if (is_lost)
@@ -304,7 +318,7 @@ static bool has_stalled(struct work *work, struct member *member)
     struct member_memory *m = member->m;
     uint64_t now = work->snapshot->now_ms;
     bool can_progress = member->is_observed && !d->is_paused && !member->is_complete &&
-                        m->complete_since_ms == NEVER;
+                        m->complete_since_ms == NEVER && !member->is_held;
 
     if (!(member->is_recorded || member->has_right) || member->is_complete) {
         m->stalled_ms = 0;
@@ -332,14 +346,25 @@ static bool has_stalled(struct work *work, struct member *member)
     return false;
 }
 
+/* All its Pods are there. But one that another policy holds in the middle of its turn may still go
+ * back. */
+static bool is_complete(const struct member *member)
+{
+    const struct sw_deployment *d = member->d;
+
+    return member->is_observed && d->updated_replicas == d->replicas &&
+           d->status_replicas == d->replicas && d->available_replicas == d->replicas &&
+           !(member->is_held && member->has_right);
+}
+
 /* Complete, or has been: its controller says so as long as nothing but a Pod is lost. */
 static bool is_done(const struct member *member)
 {
     const struct sw_condition *progressing =
         sw_condition_get(&member->d->conditions, "Progressing");
 
-    if (member->is_complete)
-        return true;
+    if (member->is_complete || member->is_held)
+        return member->is_complete;
     return member->is_observed && !member->d->is_paused && !member->is_outdated && progressing &&
            strcmp(progressing->reason, "NewReplicaSetAvailable") == 0;
 }
@@ -374,8 +399,7 @@ static void look_at(struct work *work, struct member *member)
     member->is_new = is_new(work, member);
     member->is_outdated =
         member->is_observed && (d->status_replicas > d->updated_replicas || member->is_new);
-    member->is_complete = member->is_observed && d->updated_replicas == d->replicas &&
-                          d->status_replicas == d->replicas && d->available_replicas == d->replicas;
+    member->is_complete = is_complete(member);
     if (member->is_empty)
         m->from_zero = true;
     else if (member->is_complete)
@@ -392,8 +416,9 @@ static void look_at(struct work *work, struct member *member)
     member->is_counted_by_guard = is_counted_by_guard(member);
     watch_completion(work, member);
     bool is_stalled = has_stalled(work, member);
-    member->is_failed = !d->is_paused && member->is_observed && !member->is_complete &&
-                        (is_stalled || controller_gave_up(member));
+    member->is_failed = (!d->is_paused && member->is_observed && !member->is_complete &&
+                         (is_stalled || controller_gave_up(member))) ||
+                        (member->is_given_up && member->is_recorded);
     keep_history(work, member);
 }
 

@@ -92,19 +92,27 @@ static const char *overlap_text(struct work *work, const struct group *group,
     return sw_arena_printf(work->arena, "also selected by %s", text);
 }
 
+static const char *held_text(struct work *work, const struct member *member)
+{
+    const struct coord_seen_deployment *seen = member->seen;
+
+    return sw_arena_printf(work->arena, "held by %s%s%.*s", seen->others_owners,
+                           seen->others_words[0] ? ": " : "",
+                           (int)coord_cut(seen->others_words, WORDS_MAX), seen->others_words);
+}
+
 static const char *own_text(struct work *work, const struct member *member, bool is_active)
 {
     if (member->is_users_pause && !(is_active && member->is_complete))
         return "paused by its owner";
+    if (member->is_given_up && (member->is_aside || is_active))
+        return sw_arena_printf(work->arena, "failed; %s", held_text(work, member));
     if (member->is_aside)
         return "failed; waits for another template";
     if (is_active && member->is_failed)
         return "its rollout has failed";
     if (member->seen->others != SW_VERDICT_FREE && (member->is_pending || is_active))
-        return sw_arena_printf(work->arena, "held by %s%s%.*s", member->seen->others_owners,
-                               member->seen->others_words[0] ? ": " : "",
-                               (int)coord_cut(member->seen->others_words, WORDS_MAX),
-                               member->seen->others_words);
+        return held_text(work, member);
     return "";
 }
 
@@ -312,6 +320,23 @@ static const struct member *failed_of(const struct group *group, const struct co
     return NULL;
 }
 
+static const char *failed_text(struct work *work, const struct member *failed)
+{
+    const char *name = failed->m->full;
+
+    if (failed->is_given_up)
+        return sw_arena_printf(work->arena, "%s has failed, %s%s", name, held_text(work, failed),
+                               failed->is_aside ? ""
+                                                : "; it keeps its turn until it is tried again or "
+                                                  "gets another template");
+    if (failed->is_aside)
+        return sw_arena_printf(work->arena,
+                               "%s has failed and is held until it gets another template", name);
+    return sw_arena_printf(
+        work->arena,
+        "%s makes no progress; it keeps its turn until it is cured or gets another template", name);
+}
+
 static struct sw_condition degraded(struct work *work, const struct group *group,
                                     const struct coord_status *status)
 {
@@ -339,12 +364,7 @@ static struct sw_condition degraded(struct work *work, const struct group *group
                                             group->seen->selector_error);
     } else if (failed) {
         condition.reason = "RolloutFailed";
-        condition.message = sw_arena_printf(
-            work->arena,
-            failed->is_aside ? "%s has failed and is held until it gets another template"
-                             : "%s makes no progress; it keeps its turn until it is cured or gets "
-                               "another template",
-            failed->m->full);
+        condition.message = failed_text(work, failed);
     } else if (group->blocked_by) {
         condition.reason = "PeerUnavailable";
         condition.message =

@@ -162,9 +162,12 @@ struct member {
     bool has_hold;  /* held-by names us */
     bool has_right; /* released-by names us */
     bool is_users_pause;
+    bool is_held;     /* another policy holds it, or has paused what we let roll and does not say so
+                         any more: it is about to let it go on */
+    bool is_given_up; /* because what it would roll to has failed */
     /* what should be */
     const char *owners;
-    const char *marks;
+    const char *marks; /* the names alone, as the mark shows them */
     bool rests_running;
     /* state; see state.c */
     bool is_leaving_cluster; /* deletionTimestamp */
@@ -270,6 +273,7 @@ bool coord_list_names(const char *list, const char *token);
 const char *coord_list_next(const char **list, size_t *ret_len);
 /* "coordination/NAME" -> NAME with *ret_len; NULL for other owners. */
 const char *coord_owner_name(const char *token, size_t len, size_t *ret_len);
+bool coord_list_names_us(const char *list);
 
 /* state.c */
 void coord_states(struct work *work);

@@ -10,10 +10,6 @@
 
 #include <slipway/json.h>
 
-/* The mark names coordinations; as owners they bear this before the name. */
-#define COORDINATION "coordination/"
-#define COORDINATION_LEN (sizeof(COORDINATION) - 1)
-
 /* ---- lists of tokens ---- */
 
 struct token {
@@ -151,9 +147,11 @@ void hold_state_of(const struct sw_deployment *deployment, struct hold_state *re
         .is_paused = deployment->is_paused,
         .held_by = annotation(object, SW_HELD_BY),
         .released_by = annotation(object, SW_RELEASED_BY),
-        .coordinated_by = annotation(object, SW_COORDINATED_BY),
         .fence = annotation(object, SW_FENCE),
+        .saved = annotation(object, SW_SAVED),
     };
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        ret_state->marks[i] = annotation(object, hold_policies[i].annotation);
 }
 
 bool hold_is_users_pause(const struct hold_state *state)
@@ -161,25 +159,75 @@ bool hold_is_users_pause(const struct hold_state *state)
     return state->is_paused && !state->held_by[0];
 }
 
-bool hold_is_released(const struct hold_state *state)
+/* ---- marks and owners ---- */
+
+/* Is the owner "policy/name"? */
+static bool is_owner(struct token owner, const char *policy, struct token name)
 {
-    const char *list = state->coordinated_by;
+    size_t len = strlen(policy);
+
+    return owner.len == len + 1 + name.len && memcmp(owner.at, policy, len) == 0 &&
+           owner.at[len] == '/' && memcmp(owner.at + len + 1, name.at, name.len) == 0;
+}
+
+static bool are_named(const char *owners, const char *policy, const char *names)
+{
     struct token name, owner;
 
-    if (!state->released_by[0])
-        return false;
-    while (next_token(&list, &name)) {
-        const char *owners = state->released_by;
+    while (next_token(&names, &name)) {
+        const char *list = owners;
         bool is_named = false;
-        while (!is_named && next_token(&owners, &owner)) {
-            is_named = owner.len == COORDINATION_LEN + name.len &&
-                       memcmp(owner.at, COORDINATION, COORDINATION_LEN) == 0 &&
-                       memcmp(owner.at + COORDINATION_LEN, name.at, name.len) == 0;
-        }
+        while (!is_named && next_token(&list, &owner))
+            is_named = is_owner(owner, policy, name);
         if (!is_named)
             return false;
     }
     return true;
+}
+
+bool hold_is_released(const struct hold_state *state)
+{
+    bool is_released = state->released_by[0] != '\0';
+
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        is_released =
+            is_released && are_named(state->released_by, hold_policies[i].name, state->marks[i]);
+    return is_released;
+}
+
+const char *hold_owners_of_marks(struct sw_arena *arena, const struct hold_state *state,
+                                 const char *known)
+{
+    const char *owners = "";
+
+    for (size_t i = 0; i < HOLD_POLICIES; i++) {
+        const char *names = state->marks[i];
+        struct token name;
+        if (hold_list_has_policy(known, hold_policies[i].name))
+            continue;
+        while (next_token(&names, &name))
+            owners = hold_list_union(
+                arena, owners,
+                sw_arena_printf(arena, "%s/%.*s", hold_policies[i].name, (int)name.len, name.at));
+    }
+    return owners;
+}
+
+const char *hold_names_of(struct sw_arena *arena, const char *owners, const char *policy)
+{
+    char *text = sw_arena_alloc(arena, strlen(owners) + 1);
+    size_t skip = strlen(policy) + 1, len = 0;
+    struct token owner;
+
+    while (next_token(&owners, &owner)) {
+        if (!token_is_of_policy(owner, policy) || owner.len <= skip)
+            continue;
+        if (len > 0)
+            text[len++] = ',';
+        memcpy(text + len, owner.at + skip, owner.len - skip);
+        len += owner.len - skip;
+    }
+    return text;
 }
 
 /* ---- a change that a policy asks for ---- */
@@ -209,9 +257,20 @@ static void free_for(struct sw_arena *arena, struct hold_state *state, const cha
 
 static bool states_differ(const struct hold_state *a, const struct hold_state *b)
 {
-    return a->is_paused != b->is_paused || strcmp(a->held_by, b->held_by) != 0 ||
-           strcmp(a->released_by, b->released_by) != 0 ||
-           strcmp(a->coordinated_by, b->coordinated_by) != 0 || strcmp(a->fence, b->fence) != 0;
+    bool differ = a->is_paused != b->is_paused || strcmp(a->held_by, b->held_by) != 0 ||
+                  strcmp(a->released_by, b->released_by) != 0 || strcmp(a->fence, b->fence) != 0;
+
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        differ = differ || strcmp(a->marks[i], b->marks[i]) != 0;
+    return differ;
+}
+
+static void set_mark(struct sw_arena *arena, struct hold_state *state, const char *policy,
+                     const char *owners)
+{
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        if (strcmp(hold_policies[i].name, policy) == 0)
+            state->marks[i] = hold_names_of(arena, owners, policy);
 }
 
 enum hold_outcome hold_apply(struct sw_arena *arena, const struct hold_state *state,
@@ -236,7 +295,8 @@ enum hold_outcome hold_apply(struct sw_arena *arena, const struct hold_state *st
             return HOLD_REFUSED;
         to.is_paused = false;
         to.held_by = "";
-        to.released_by = hold_list_union(arena, released_by_rest, request->owners);
+        to.released_by = hold_list_union(
+            arena, hold_list_union(arena, released_by_rest, request->owners), others->owners);
         break;
     case SW_HOLD_FREE:
         to.released_by = released_by_rest;
@@ -252,39 +312,48 @@ enum hold_outcome hold_apply(struct sw_arena *arena, const struct hold_state *st
         break;
     }
     if (request->marks)
-        to.coordinated_by = request->marks;
+        set_mark(arena, &to, policy, request->marks);
     if (request->fence)
         to.fence = request->fence;
     *ret_state = to;
     return states_differ(state, &to) ? HOLD_CHANGES : HOLD_UNCHANGED;
 }
 
-static void patch_annotation(struct sw_json **annotations, struct sw_json *patch, const char *key,
-                             const char *from, const char *to)
+static void patch_annotation(struct sw_json *patch, const char *key, const char *from,
+                             const char *to)
 {
     if (strcmp(from, to) == 0)
         return;
-    if (!*annotations)
-        *annotations = sw_json_set_object(sw_json_set_object(patch, "metadata"), "annotations");
+    struct sw_json *annotations =
+        sw_json_set_object(sw_json_set_object(patch, "metadata"), "annotations");
     if (to[0])
-        sw_json_set_string(*annotations, key, to);
+        sw_json_set_string(annotations, key, to);
     else
-        sw_json_set(*annotations, key, NULL);
+        sw_json_set(annotations, key, NULL);
+}
+
+/* A copy that may be changed. */
+static struct sw_json *copy(struct sw_arena *arena, const struct sw_json *value)
+{
+    struct sw_json *to = NULL;
+    size_t len;
+    const char *text = sw_json_dump(value, arena, &len);
+
+    return sw_json_parse(arena, text, len, &to, NULL) == 0 ? to : sw_json_object(arena);
 }
 
 struct sw_json *hold_merge_patch(struct sw_arena *arena, const struct hold_state *from,
-                                 const struct hold_state *to)
+                                 const struct hold_state *to, const struct sw_json *also)
 {
-    if (!states_differ(from, to))
+    if (!states_differ(from, to) && !also)
         return NULL;
-    struct sw_json *patch = sw_json_object(arena);
-    struct sw_json *annotations = NULL;
+    struct sw_json *patch = also ? copy(arena, also) : sw_json_object(arena);
 
-    patch_annotation(&annotations, patch, SW_HELD_BY, from->held_by, to->held_by);
-    patch_annotation(&annotations, patch, SW_RELEASED_BY, from->released_by, to->released_by);
-    patch_annotation(&annotations, patch, SW_COORDINATED_BY, from->coordinated_by,
-                     to->coordinated_by);
-    patch_annotation(&annotations, patch, SW_FENCE, from->fence, to->fence);
+    patch_annotation(patch, SW_HELD_BY, from->held_by, to->held_by);
+    patch_annotation(patch, SW_RELEASED_BY, from->released_by, to->released_by);
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        patch_annotation(patch, hold_policies[i].annotation, from->marks[i], to->marks[i]);
+    patch_annotation(patch, SW_FENCE, from->fence, to->fence);
     if (from->is_paused != to->is_paused)
         sw_json_set_bool(sw_json_set_object(patch, "spec"), "paused", to->is_paused);
     return patch;

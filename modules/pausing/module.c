@@ -10,6 +10,7 @@
 #include <slipway/queue.h>
 #include <slipway/telemetry.h>
 #include <slipway/watch.h>
+#include <slipway/workloads.h>
 
 #include "hold.h"
 
@@ -24,6 +25,9 @@ struct state {
 };
 
 /* ---- the arbiter ---- */
+
+/* Of StatefulSets and DaemonSets too, which are not paused by us: whoever holds them otherwise asks
+ * for it. */
 
 static void ask(struct sw_instance *self, const struct sw_question *question,
                 struct sw_opinion *opinion)
@@ -58,18 +62,19 @@ static enum sw_outcome hand(struct sw_instance *self, struct sw_instance *asker,
     struct sw_opinion others;
     struct hold_state from, to;
 
+    if (object->kind != &sw_kind_deployment) {
+        sw_error(self, "only Deployments are paused and resumed", SW_STR("module", sw_name(asker)),
+                 SW_STR("kind", object->kind->kind), SW_STR("name", object->name));
+        return SW_REFUSED;
+    }
     sw_arbiters_ask_others(asker, &question, &others);
     hold_state_of(sw_as_deployment(object), &from);
-    switch (hold_apply(arena, &from, request, policy, &others, &to)) {
-    case HOLD_UNCHANGED:
-        return SW_UNCHANGED;
-    case HOLD_REFUSED:
+    if (hold_apply(arena, &from, request, policy, &others, &to) == HOLD_REFUSED)
         return SW_HELD;
-    case HOLD_CHANGES:
-        break;
-    }
+    *ret_patch = hold_merge_patch(arena, &from, &to, request->also);
+    if (!*ret_patch)
+        return SW_UNCHANGED;
     count_change(sw_state(self), &from, &to);
-    *ret_patch = hold_merge_patch(arena, &from, &to);
     return SW_OK;
 }
 
@@ -238,7 +243,9 @@ static int start(struct sw_instance *self, const void *config)
     sw_on_leading(self, on_leading);
     if ((code = sw_hand_register(self, hand)))
         return sw_fail(self, code, "another module already pauses and resumes");
-    if ((code = sw_arbiter_register(self, &sw_kind_deployment, ask)))
+    if ((code = sw_arbiter_register(self, &sw_kind_deployment, ask)) ||
+        (code = sw_arbiter_register(self, &sw_kind_stateful_set, ask)) ||
+        (code = sw_arbiter_register(self, &sw_kind_daemon_set, ask)))
         return code;
     if ((code = sw_admission_register(self, &admission)))
         return sw_fail(self, code, "the path %s is taken by another module", admission.path);

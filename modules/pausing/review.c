@@ -27,19 +27,15 @@ static bool is_ignored(const struct sw_object *object, const struct sw_opinion *
     return value && strcmp(value, "true") == 0 && !is_wished;
 }
 
-/* The mark names coordinations, a hold names owners. */
-static const char *owners_of_marks(struct sw_arena *arena, const char *marks)
+/* Who holds: those that say so, and those that have left a mark and are unknown to the cache, which
+ * may be behind. */
+static const char *holders(struct sw_arena *arena, const struct sw_opinion *opinion,
+                           const struct hold_state *marked)
 {
-    const char *owners = "";
+    bool is_held = opinion->verdict != SW_VERDICT_FREE;
+    const char *unknown = hold_owners_of_marks(arena, marked, opinion->marks ? opinion->marks : "");
 
-    while (*marks) {
-        size_t len = strcspn(marks, ",");
-        if (len > 0)
-            owners = hold_list_union(arena, owners,
-                                     sw_arena_printf(arena, "coordination/%.*s", (int)len, marks));
-        marks += len + (marks[len] == ',');
-    }
-    return owners;
+    return hold_list_union(arena, is_held ? opinion->owners : "", unknown);
 }
 
 static void hold_now(struct sw_arena *arena, const struct sw_opinion *opinion,
@@ -47,25 +43,30 @@ static void hold_now(struct sw_arena *arena, const struct sw_opinion *opinion,
 {
     struct hold_state *to = &verdict->to;
     const char *marks = opinion->marks ? opinion->marks : "";
-    const char *owners = opinion->owners;
 
-    /* The mark may know more than a cache that is behind: nothing is taken from it here. */
-    to->coordinated_by = hold_list_union(arena, to->coordinated_by, marks);
-    if (!owners[0])
-        owners = owners_of_marks(arena, to->coordinated_by);
-    to->held_by = hold_list_union(arena, owners, "");
+    to->held_by = holders(arena, opinion, to);
+    /* The marks may know more than a cache that is behind: nothing is taken from them here. */
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        to->marks[i] = hold_list_union(arena, to->marks[i],
+                                       hold_names_of(arena, marks, hold_policies[i].name));
     to->is_paused = true;
     verdict->is_held_now = true;
 }
 
 /* Neither held nor released, and about to be stored unpaused: must it be held? */
-static bool must_hold_resting(const struct sw_deployment *now, const struct sw_deployment *old,
-                              const struct sw_opinion *opinion, bool is_marked)
+static bool must_hold_resting(const struct sw_review *review, const struct sw_opinion *opinion,
+                              const struct hold_state *marked)
 {
+    const struct sw_deployment *now = sw_as_deployment(review->object);
+    const struct sw_deployment *old = sw_as_deployment(review->old);
+    bool is_marked = hold_owners_of_marks(review->arena, marked, "")[0] != '\0';
+
     if (now->replicas == 0 && old->status_replicas == 0)
         return false;
+    if (!holders(review->arena, opinion, marked)[0])
+        return false;
     if (!opinion->is_selected && !is_marked)
-        return opinion->verdict != SW_VERDICT_FREE;
+        return true;
     if (!opinion->is_selected || opinion->rests_running)
         return old->is_paused || !sw_hash128_equal(now->template_hash, old->template_hash);
     return true;
@@ -74,14 +75,12 @@ static bool must_hold_resting(const struct sw_deployment *now, const struct sw_d
 static void decide(const struct sw_review *review, const struct sw_opinion *opinion,
                    const struct hold_state *stored, struct verdict *verdict)
 {
-    const struct sw_deployment *now = sw_as_deployment(review->object);
-    const struct sw_deployment *old = sw_as_deployment(review->old);
     struct hold_state *to = &verdict->to;
 
     if (is_ignored(review->object, opinion))
         return;
-    if (!old) {
-        if (!to->is_paused && (opinion->is_selected || opinion->verdict != SW_VERDICT_FREE))
+    if (!review->old) {
+        if (!to->is_paused && opinion->verdict != SW_VERDICT_FREE)
             hold_now(review->arena, opinion, verdict);
     } else if (stored->held_by[0]) {
         to->is_paused = true;
@@ -90,7 +89,7 @@ static void decide(const struct sw_review *review, const struct sw_opinion *opin
     } else if (hold_is_released(stored)) {
         if (opinion->verdict != SW_VERDICT_FREE)
             hold_now(review->arena, opinion, verdict);
-    } else if (must_hold_resting(now, old, opinion, stored->coordinated_by[0] != '\0')) {
+    } else if (must_hold_resting(review, opinion, stored)) {
         hold_now(review->arena, opinion, verdict);
     }
 }
@@ -114,27 +113,46 @@ struct patch {
     bool has_annotations;
 };
 
-static void patch_annotation(struct patch *patch, const char *path, const char *from,
-                             const char *to)
+static void make_annotations(struct patch *patch)
 {
+    if (patch->has_annotations)
+        return;
+    add_operation(patch->operations, "add", "/metadata/annotations", sw_json_object(patch->arena));
+    patch->has_annotations = true;
+}
+
+static void patch_annotation(struct patch *patch, const char *key, const char *from, const char *to)
+{
+    const char *slash = strchr(key, '/');
+
     if (strcmp(from, to) == 0)
         return;
+    const char *path = sw_arena_printf(patch->arena, "/metadata/annotations/%.*s~1%s",
+                                       (int)(slash - key), key, slash + 1);
     if (!to[0]) {
         add_operation(patch->operations, "remove", path, NULL);
         return;
     }
-    if (!patch->has_annotations) {
-        add_operation(patch->operations, "add", "/metadata/annotations",
-                      sw_json_object(patch->arena));
-        patch->has_annotations = true;
-    }
+    make_annotations(patch);
     add_operation(patch->operations, "add", path, sw_json_string(patch->arena, to));
 }
 
-#define ANNOTATION_PATH(name) "/metadata/annotations/slipway.dev~1" name
+/* What an arbiter keeps as it is; it builds on what is written before. */
+static void append_patch(struct patch *patch, const struct sw_json *more)
+{
+    for (size_t i = 0; i < sw_json_size(more); i++) {
+        const struct sw_json *operation = sw_json_element(more, i);
+        size_t len;
+        const char *text = sw_json_dump(operation, patch->arena, &len);
+        struct sw_json *copy;
+        make_annotations(patch);
+        if (sw_json_parse(patch->arena, text, len, &copy, NULL) == 0)
+            sw_json_append(patch->operations, copy);
+    }
+}
 
 static struct sw_json *json_patch(const struct sw_review *review, const struct hold_state *from,
-                                  const struct hold_state *to)
+                                  const struct hold_state *to, const struct sw_json *more)
 {
     struct patch patch = {
         .arena = review->arena,
@@ -142,14 +160,16 @@ static struct sw_json *json_patch(const struct sw_review *review, const struct h
         .has_annotations = review->has_annotations,
     };
 
-    patch_annotation(&patch, ANNOTATION_PATH("held-by"), from->held_by, to->held_by);
-    patch_annotation(&patch, ANNOTATION_PATH("released-by"), from->released_by, to->released_by);
-    patch_annotation(&patch, ANNOTATION_PATH("coordinated-by"), from->coordinated_by,
-                     to->coordinated_by);
-    patch_annotation(&patch, ANNOTATION_PATH("fence"), from->fence, to->fence);
+    patch_annotation(&patch, SW_HELD_BY, from->held_by, to->held_by);
+    patch_annotation(&patch, SW_RELEASED_BY, from->released_by, to->released_by);
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        patch_annotation(&patch, hold_policies[i].annotation, from->marks[i], to->marks[i]);
+    patch_annotation(&patch, SW_FENCE, from->fence, to->fence);
+    patch_annotation(&patch, SW_SAVED, from->saved, to->saved);
     if (from->is_paused != to->is_paused)
         add_operation(patch.operations, "add", "/spec/paused",
                       sw_json_bool(review->arena, to->is_paused));
+    append_patch(&patch, more);
     return patch.operations;
 }
 
@@ -168,13 +188,18 @@ static void decide_ours(const struct sw_review *review, const struct sw_opinion 
     const struct sw_deployment *now = sw_as_deployment(review->object);
     const struct sw_deployment *old = sw_as_deployment(review->old);
 
+    struct sw_opinion strict = *opinion;
+
+    /* The right that is stored may be what this write takes away. */
+    if (strict.is_selected && strict.verdict == SW_VERDICT_FREE)
+        strict.verdict = SW_VERDICT_HOLD;
     if (submitted->held_by[0])
         verdict->to.is_paused = true;
     else if (old && !submitted->is_paused && !hold_is_released(submitted) &&
              !is_ignored(review->object, opinion) &&
              !sw_hash128_equal(now->template_hash, old->template_hash) &&
-             must_hold_resting(now, old, opinion, submitted->coordinated_by[0] != '\0'))
-        hold_now(review->arena, opinion, verdict);
+             must_hold_resting(review, &strict, submitted))
+        hold_now(review->arena, &strict, verdict);
 }
 
 void hold_review(const struct sw_review *review, const struct sw_opinion *opinion, bool is_by_us,
@@ -182,7 +207,7 @@ void hold_review(const struct sw_review *review, const struct sw_opinion *opinio
 {
     const struct sw_deployment *now = sw_as_deployment(review->object);
     const struct sw_deployment *old = sw_as_deployment(review->old);
-    struct hold_state submitted, stored = {false, "", "", "", ""};
+    struct hold_state submitted, stored;
 
     if (!now)
         return;
@@ -190,11 +215,19 @@ void hold_review(const struct sw_review *review, const struct sw_opinion *opinio
     if (is_by_us) {
         struct verdict ours = {.to = submitted};
         decide_ours(review, opinion, &submitted, &ours);
-        answer->patch = json_patch(review, &submitted, &ours.to);
+        /* What resumes for one policy is what another one may have to keep as it is meanwhile. */
+        bool is_resumed = old && old->is_paused && !ours.to.is_paused;
+        answer->patch =
+            json_patch(review, &submitted, &ours.to, is_resumed ? opinion->patch : NULL);
         return;
     }
-    if (old)
-        hold_state_of(old, &stored);
+    bool is_asked = !is_ignored(review->object, opinion);
+    if (is_asked && opinion->refusal) {
+        answer->is_denied = true;
+        answer->deny_message = opinion->refusal;
+        return;
+    }
+    hold_state_of(old ? old : &(const struct sw_deployment){0}, &stored);
 
     /* Whatever was submitted of ours is replaced by what is stored: nobody else can grant or take a
      * right. */
@@ -209,7 +242,9 @@ void hold_review(const struct sw_review *review, const struct sw_opinion *opinio
     /* Where nobody holds, such a copy does not resume what a person has paused. */
     if (is_pause_ours && stored.is_paused && !verdict.is_held_now)
         verdict.to.is_paused = true;
-    answer->patch = json_patch(review, &submitted, &verdict.to);
+    answer->patch = json_patch(review, &submitted, &verdict.to, is_asked ? opinion->patch : NULL);
+    if (is_asked)
+        answer->warnings[1] = opinion->warning;
 
     bool is_template_new = !old || !sw_hash128_equal(now->template_hash, old->template_hash);
     bool is_undone =

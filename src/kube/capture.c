@@ -11,10 +11,11 @@ enum {
     KEPT_ROOM = 256 * 1024, /* of the buffer, from value to value */
 };
 
-void sw_capture_init(struct sw_capture *capture)
+void sw_capture_init(struct sw_capture *capture, bool is_secret)
 {
     *capture = (struct sw_capture){0};
     sw_buf_init(&capture->buf, SIZE_MAX);
+    capture->buf.is_secret = is_secret;
 }
 
 void sw_capture_done(struct sw_capture *capture)
@@ -26,7 +27,6 @@ static void empty(struct sw_capture *capture)
 {
     if (capture->buf.room > KEPT_ROOM) {
         sw_buf_done(&capture->buf);
-        sw_buf_init(&capture->buf, SIZE_MAX);
     }
     sw_buf_clear(&capture->buf);
 }
@@ -51,6 +51,7 @@ static void keep_beginning(struct sw_capture *capture, const char *bytes, size_t
     if (capture->buf.len > KEPT_BEGINNING) {
         struct sw_buf large = capture->buf;
         sw_buf_init(&capture->buf, SIZE_MAX);
+        capture->buf.is_secret = large.is_secret;
         append(capture, large.bytes, KEPT_BEGINNING);
         sw_buf_done(&large);
     }

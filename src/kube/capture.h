@@ -21,7 +21,8 @@ struct sw_capture {
     bool is_too_large; /* then only its beginning is there */
 };
 
-void sw_capture_init(struct sw_capture *capture);
+/* is_secret: what is kept of a value is overwritten before its memory is given back. */
+void sw_capture_init(struct sw_capture *capture, bool is_secret);
 void sw_capture_done(struct sw_capture *capture);
 /* A new value. limit_bytes 0: it is not wanted, only passed. */
 void sw_capture_begin(struct sw_capture *capture, size_t limit_bytes);

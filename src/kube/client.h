@@ -63,6 +63,7 @@ struct sw_call_options {
     bool is_guarded;  /* a write that may be repeated by the transport on a connection that broke
                          before an  answer: it has a precondition */
     bool is_fenced;   /* dropped by sw_client_fence */
+    bool is_secret;   /* the answer is overwritten before its memory is given back */
     bool logs_itself; /* the caller says what an answer that means trouble has led to */
     uint64_t deadline_ms; /* for all tries together; 0: 60 000 */
 };

@@ -345,6 +345,7 @@ int sw_client_call(struct sw_client *client, const struct sw_call_options *optio
     sw_rate_waiter_init(&call->waiter, on_token);
     sw_link_init(&call->link);
     sw_buf_init(&call->received, BODY_LIMIT);
+    call->received.is_secret = options->is_secret;
     sw_timer_init(&call->timer, client->loop, on_timer);
     sw_defer_init(&call->defer, client->loop, on_defer);
     sw_link_add_last(&client->calls, &call->link);

@@ -58,6 +58,10 @@ struct sw_decoder *sw_decoder_new(const struct sw_kind *kind, struct sw_intern *
     }
     decoder->table =
         sw_table_new(own, kind->fields, decoder->notes_at + sizeof(struct sw_object_notes));
+    if (kind->is_secret) {
+        sw_table_set_secret(decoder->table);
+        sw_decoder_set_secret(decoder);
+    }
     sw_run_init(&decoder->run, decoder->table);
     decoder->run.kept = kind->size;
     decoder->run.annotations = kind->annotations;

@@ -33,7 +33,8 @@ struct sw_decoder; /* a kind's table, compiled: a tree of keys */
 /* Checks the table (asserts on a mistake in it) and compiles it. The intern table is borrowed. */
 struct sw_decoder *sw_decoder_new(const struct sw_kind *kind, struct sw_intern *intern);
 struct sw_decoder *sw_decoder_free(struct sw_decoder *decoder);
-/* Its objects hold keys: they are overwritten before their memory is freed. */
+/* Its objects hold keys: they are overwritten before their memory is freed. As of a kind that
+ * is_secret. */
 void sw_decoder_set_secret(struct sw_decoder *decoder);
 
 /* The object whose text is bytes. SW_E_SYNTAX with whose, where and what; one without a name, or of

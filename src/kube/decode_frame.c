@@ -37,7 +37,7 @@ struct sw_frame_reader *sw_frame_reader_new(struct sw_decoder *decoder, size_t f
     reader->fn = fn;
     reader->arg = arg;
     reader->arena = sw_arena_new(1024);
-    sw_capture_init(&reader->capture);
+    sw_capture_init(&reader->capture, decoder->is_secret);
     sw_capture_begin(&reader->capture, frame_limit_bytes);
     return reader;
 }

@@ -82,7 +82,7 @@ struct sw_list_reader *sw_list_reader_new(struct sw_decoder *decoder, size_t ite
     reader->arena = sw_arena_new(256);
     reader->resource_version = "";
     reader->continue_ = "";
-    sw_capture_init(&reader->capture);
+    sw_capture_init(&reader->capture, decoder->is_secret);
     return reader;
 }
 

@@ -219,6 +219,7 @@ static void settle_struct(struct settling *s, const struct sw_table *table, size
         case SW_BIND_STRINGS:
         case SW_BIND_LABELS:
         case SW_BIND_ANNOTATIONS:
+        case SW_BIND_VALUES:
         case SW_BIND_CONDITIONS:
         case SW_BIND_LIST:
             settle_array(s, slot, member);
@@ -280,6 +281,7 @@ void sw_table_release(const struct sw_table *table, struct sw_intern *intern, co
         case SW_BIND_STRINGS:
         case SW_BIND_LABELS:
         case SW_BIND_ANNOTATIONS:
+        case SW_BIND_VALUES:
         case SW_BIND_CONDITIONS:
         case SW_BIND_LIST:
             release_array(slot, intern, member);

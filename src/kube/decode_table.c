@@ -115,6 +115,7 @@ static size_t member_size(int type)
         return sizeof(struct sw_strings);
     case SW_BIND_LABELS:
     case SW_BIND_ANNOTATIONS:
+    case SW_BIND_VALUES:
         return sizeof(struct sw_labels);
     case SW_BIND_CONDITIONS:
         return sizeof(struct sw_conditions);
@@ -258,6 +259,17 @@ struct sw_table *sw_table_new(const struct sw_bind *own, const struct sw_bind *f
     write_node(&writer, root);
     twig_free(root);
     return table;
+}
+
+void sw_table_set_secret(struct sw_table *table)
+{
+    for (size_t i = 0; i < table->slot_count; i++) {
+        struct sw_slot *slot = &table->slots[i];
+        slot->type = slot->type == SW_BIND_LABELS ? SW_BIND_VALUES : slot->type;
+        if (slot->element) {
+            sw_table_set_secret(slot->element);
+        }
+    }
 }
 
 struct sw_table *sw_table_free(struct sw_table *table)

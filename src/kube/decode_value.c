@@ -461,7 +461,7 @@ static bool read_pair(struct sw_run *run, const struct sw_slot *slot, const stru
         if (!read_text(run, &text)) {
             return false;
         }
-        if (slot->type == SW_BIND_ANNOTATIONS) { /* values of labels are interned */
+        if (slot->type != SW_BIND_LABELS) { /* whose values are interned */
             reserve(run, &text);
         }
         pair.value = note(run, &text);
@@ -544,6 +544,7 @@ bool sw_run_slot(struct sw_run *run, const struct sw_slot *slot, struct sw_place
         return read_strings(run, slot, place);
     case SW_BIND_LABELS:
     case SW_BIND_ANNOTATIONS:
+    case SW_BIND_VALUES:
         return read_labels(run, slot, place);
     case SW_BIND_LIST:
     case SW_BIND_CONDITIONS:

@@ -32,6 +32,7 @@ enum {
     SW_BIND_OWN_FIRST = 100,
     SW_BIND_ANNOTATIONS = SW_BIND_OWN_FIRST, /* struct sw_labels: those that the kind keeps */
     SW_BIND_CONTROLLER, /* const char *: uid of the ownerReference that says controller: true */
+    SW_BIND_VALUES,     /* struct sw_labels: all keys; the values are secret, and not interned */
     SW_BIND_OBJECT,     /* calls run->on_object with .limit; nothing is stored */
 };
 
@@ -75,6 +76,9 @@ struct sw_table {
 /* size: of the struct. own: a table of the decoder, bound before fields, or NULL. Asserts on a
  * mistake. */
 struct sw_table *sw_table_new(const struct sw_bind *own, const struct sw_bind *fields, size_t size);
+/* Right after: what SW_BIND_LABELS binds are SW_BIND_VALUES. The intern table is never overwritten.
+ */
+void sw_table_set_secret(struct sw_table *table);
 struct sw_table *sw_table_free(struct sw_table *table);
 
 static inline uint32_t sw_key_tag(const char *key, size_t len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking all arbiters, and the way from a policy's request over the hand to a patch.
+ * Asking all arbiters, telling of a change of mind, and the way from a policy's request over the
+ * hand to a patch.
  */
 #include <slipway/arbiter.h>
 
@@ -9,6 +10,7 @@
 
 #include <slipway/watch.h>
 
+#include "base/json.h"
 #include "base/util.h"
 #include "runtime/core.h"
 #include "runtime/instance.h"
@@ -29,6 +31,35 @@ int sw_arbiter_register(struct sw_instance *self, const struct sw_kind *kind, sw
     return 0;
 }
 
+struct listener {
+    struct sw_registration registration;
+    const struct sw_kind *kind;
+    sw_opinion_fn fn;
+};
+
+int sw_on_opinion(struct sw_instance *self, const struct sw_kind *kind, sw_opinion_fn fn)
+{
+    struct listener *listener =
+        sw_registry_add(&self->core->registry.listeners, self, sizeof(*listener));
+
+    listener->kind = kind;
+    listener->fn = fn;
+    return 0;
+}
+
+void sw_opinion_changed(struct sw_instance *self, const struct sw_kind *kind,
+                        const char *namespace_, const char *name)
+{
+    const struct sw_link *ring = &self->core->registry.listeners;
+
+    for (struct sw_link *l = ring->next; l != ring; l = l->next) {
+        struct sw_registration *registration = container_of(l, struct sw_registration, link);
+        const struct listener *listener = container_of(registration, struct listener, registration);
+        if (registration->instance != self && listener->kind == kind)
+            listener->fn(registration->instance, namespace_, name);
+    }
+}
+
 /* ---- asking ---- */
 
 static const char *join(struct sw_arena *arena, const char *a, const char *b, const char *between)
@@ -36,6 +67,22 @@ static const char *join(struct sw_arena *arena, const char *a, const char *b, co
     if (!b[0])
         return a;
     return a[0] ? sw_arena_printf(arena, "%s%s%s", a, between, b) : b;
+}
+
+static const char *join_said(struct sw_arena *arena, const char *a, const char *b)
+{
+    return a && b ? join(arena, a, b, "; ") : a ? a : b;
+}
+
+static struct sw_json *join_patches(struct sw_arena *arena, struct sw_json *a,
+                                    const struct sw_json *b)
+{
+    for (size_t i = 0; i < sw_json_size(b); i++) {
+        if (!a)
+            a = sw_json_array(arena);
+        sw_json_append(a, sw_json_copy(arena, sw_json_element(b, i)));
+    }
+    return a;
 }
 
 /* Owners and words are those of the arbiters that hold; while nobody holds, of all that select. So
@@ -51,6 +98,10 @@ static void add(struct sw_arena *arena, struct sw_opinion *sum, const struct sw_
     }
     if (one->marks)
         sum->marks = sum->marks ? join(arena, sum->marks, one->marks, ",") : one->marks;
+    sum->has_given_up |= one->has_given_up;
+    sum->refusal = join_said(arena, sum->refusal, one->refusal);
+    sum->warning = join_said(arena, sum->warning, one->warning);
+    sum->patch = join_patches(arena, sum->patch, one->patch);
     if (one_holds && !sum_holds) {
         sum->owners = one->owners;
         sum->words = one->words;

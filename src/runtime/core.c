@@ -40,6 +40,8 @@ struct sw_core *sw_core_new(struct sw_loop *loop, struct sw_transport *transport
     core->username = options->username ? sw_strdup(options->username) : NULL;
     sw_kinds_init(&core->kinds, core);
     sw_writes_init(&core->writes, core);
+    sw_reads_init(&core->reads, core);
+    sw_fetches_init(&core->fetches, core, options->fetcher);
     sw_registry_init(&core->registry);
     sw_leading_init(&core->leading, core, options->lease);
     sw_timer_init(&core->quiesce.timeout, loop, quiesce_is_late);
@@ -258,6 +260,8 @@ struct sw_core *sw_core_free(struct sw_core *core)
     sw_permissions_free(core->permissions);
     sw_leading_done(&core->leading);
     sw_writes_done(&core->writes);
+    sw_reads_done(&core->reads);
+    sw_fetches_done(&core->fetches);
     sw_kinds_done(&core->kinds);
     sw_client_free(core->client);
     sw_free(core->namespace_);

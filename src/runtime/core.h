@@ -22,13 +22,16 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "runtime/fetch.h"
 #include "runtime/kinds.h"
 #include "runtime/leading.h"
+#include "runtime/read.h"
 #include "runtime/registry.h"
 #include "runtime/write.h"
 
 struct sw_client;
 struct sw_error;
+struct sw_fetcher;
 struct sw_instance;
 struct sw_loop;
 struct sw_metrics;
@@ -44,8 +47,10 @@ struct sw_core_options {
     const char *username;                 /* NULL: sw_core_set_username comes */
     const struct sw_lease_options *lease; /* NULL: leads without an election */
     bool streams_lists; /* lists come as the beginning of a watch, where the server can do that */
-    bool checks_permissions; /* asks the API server whether we may do what the modules will do */
-    bool verifies_callers;   /* and the questions of metrics_access.h besides */
+    bool checks_permissions;    /* asks the API server whether we may do what the modules will do */
+    bool verifies_callers;      /* and the questions of metrics_access.h besides */
+    struct sw_fetcher *fetcher; /* what carries requests to other servers (fetch.h); borrowed, and
+                                   outlives the core; NULL: HTTP */
 };
 
 /* Stopping in order; idle while done is NULL. */
@@ -72,6 +77,8 @@ struct sw_core {
     struct sw_kinds kinds;
     struct sw_leading leading;
     struct sw_writes writes;
+    struct sw_reads reads;
+    struct sw_fetches fetches;
     struct sw_registry registry;
     struct sw_permissions *permissions; /* NULL: not being asked for */
     uint64_t retry_pace_ms;             /* of all queues together: queue.c */

@@ -32,6 +32,8 @@ static void unregister(struct sw_instance *instance)
     sw_telemetry_forget(instance);
     sw_kinds_forget(&core->kinds, instance);
     sw_writes_forget(&core->writes, instance);
+    sw_reads_forget(&core->reads, instance);
+    sw_fetches_forget(&core->fetches, instance);
     sw_registry_forget(&core->registry, instance);
     instance->leading_fns = sw_free(instance->leading_fns);
     instance->leading_count = 0;

@@ -206,6 +206,27 @@ static void add_declared(struct sw_permissions *p)
     }
 }
 
+static void add_reads(struct sw_permissions *p)
+{
+    const struct sw_link *ring = &p->core->registry.reads;
+
+    for (struct sw_link *l = ring->next; l != ring; l = l->next) {
+        struct sw_registration *registration = container_of(l, struct sw_registration, link);
+        const struct sw_declared_read *declared =
+            container_of(registration, struct sw_declared_read, registration);
+        struct access access = {.verb = "get",
+                                .group = declared->kind->group,
+                                .resource = declared->kind->plural,
+                                .subresource = "",
+                                .namespace_ =
+                                    declared->kind->is_cluster_scoped ? NULL : p->core->namespace_};
+        add(p, access);
+        access.verb = "list";
+        if (declared->also_lists)
+            add(p, access);
+    }
+}
+
 static void add_lease(struct sw_permissions *p)
 {
     static const char *const verbs[] = {"get", "create", "update", "watch"};
@@ -286,6 +307,7 @@ struct sw_permissions *sw_permissions_check(struct sw_core *core)
     p->core = core;
     add_watched(p);
     add_declared(p);
+    add_reads(p);
     add_lease(p);
     add_callers(p);
     sw_timer_init(&p->retry, core->loop, on_retry);

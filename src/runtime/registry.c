@@ -10,9 +10,11 @@
 void sw_registry_init(struct sw_registry *registry)
 {
     sw_link_init(&registry->arbiters);
+    sw_link_init(&registry->listeners);
     sw_link_init(&registry->sinks);
     sw_link_init(&registry->admissions);
     sw_link_init(&registry->writes);
+    sw_link_init(&registry->reads);
 }
 
 static void forget(struct sw_link *ring, const struct sw_instance *instance)
@@ -31,9 +33,11 @@ void sw_registry_forget(struct sw_registry *registry, const struct sw_instance *
     if (registry->hand == instance)
         registry->hand = NULL;
     forget(&registry->arbiters, instance);
+    forget(&registry->listeners, instance);
     forget(&registry->sinks, instance);
     forget(&registry->admissions, instance);
     forget(&registry->writes, instance);
+    forget(&registry->reads, instance);
 }
 
 void *sw_registry_add(struct sw_link *ring, struct sw_instance *instance, size_t size)

@@ -22,9 +22,11 @@ struct sw_registry {
     struct sw_instance *hand; /* NULL: none */
     sw_hand_fn hand_fn;
     struct sw_link arbiters;   /* arbiter.c */
+    struct sw_link listeners;  /* the same: of opinions that change */
     struct sw_link sinks;      /* record.c */
     struct sw_link admissions; /* struct sw_admission_route, admission.h */
     struct sw_link writes;     /* struct sw_declared_write */
+    struct sw_link reads;      /* struct sw_declared_read */
 };
 
 struct sw_declared_write {
@@ -32,6 +34,12 @@ struct sw_declared_write {
     const struct sw_kind *kind;
     enum sw_write_verb verb;
     enum sw_subresource subresource;
+};
+
+struct sw_declared_read {
+    struct sw_registration registration;
+    const struct sw_kind *kind;
+    bool also_lists;
 };
 
 void sw_registry_init(struct sw_registry *registry);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list, read in pages; then one patch for each Deployment that needs it, a few at a time.
+ * Kind by kind: one list, read in pages; then one patch for each object that needs it, a few at a
+ * time.
  */
 #include "runtime/release_all.h"
 
@@ -10,6 +11,7 @@
 #include <slipway/apps.h>
 #include <slipway/arbiter.h>
 #include <slipway/json.h>
+#include <slipway/workloads.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -172,6 +174,7 @@ static void on_item(void *arg, struct sw_object *object)
 
     item = SW_NEW(struct sw_release_item);
     item->all = all;
+    item->kind = *all->kind;
     item->namespace_ = sw_strdup(object->namespace_);
     item->name = sw_strdup(object->name);
     item->held_by = sw_strdup("");
@@ -203,6 +206,35 @@ static int read_page(struct sw_release_all *all, const struct sw_reply *reply)
 
 static void list(struct sw_release_all *all);
 
+static void use_kind(struct sw_release_all *all, const struct sw_kind *const *kind)
+{
+    all->kind = kind;
+    all->first = all->item_count;
+    all->list_tries = 0;
+    all->result.is_list_complete = false;
+    sw_decoder_free(all->decoder);
+    all->decoder = sw_decoder_new(*kind, all->intern);
+}
+
+/* Deployments are let go of whatever becomes of the other kinds. One that the API server does not
+ * know has nothing to be let go of. */
+static void list_failed(struct sw_release_all *all, int status)
+{
+    if (*all->kind == &sw_kind_deployment) {
+        end(all);
+        return;
+    }
+    if (status != 404) {
+        sw_buf_printf(all->out, "cannot list %ss: %s\n", (*all->kind)->kind, all->list_error.text);
+        all->result.failed++;
+    }
+    forget_items(all, all->first);
+    all->continue_ = sw_free(all->continue_);
+    all->list_error = (struct sw_error){0};
+    use_kind(all, all->kind + 1);
+    list(all);
+}
+
 static void on_page(void *arg, const struct sw_reply *reply)
 {
     struct sw_release_all *all = arg;
@@ -211,7 +243,7 @@ static void on_page(void *arg, const struct sw_reply *reply)
     if (reply->code) {
         sw_error_set(&all->list_error, reply->code, "%s",
                      reply->error ? reply->error->text : sw_strerror(reply->code));
-        end(all);
+        list_failed(all, 0);
     } else if (reply->status == 410 && ++all->list_tries < SW_RELEASE_TRIES_MAX) {
         /* The token of the next page has expired: what was read does not fit what would come. */
         forget_items(all, all->first);
@@ -219,14 +251,14 @@ static void on_page(void *arg, const struct sw_reply *reply)
         list(all);
     } else if (reply->status >= 300) {
         sw_error_set(&all->list_error, SW_E_STATUS, "%d %s", reply->status, reply->why.message);
-        end(all);
+        list_failed(all, reply->status);
     } else if (read_page(all, reply)) {
-        end(all);
+        list_failed(all, 0);
     } else if (all->continue_) {
         list(all);
     } else {
         all->result.is_list_complete = true;
-        if (all->rounds++ == 0)
+        if (*all->kind == &sw_kind_deployment && all->rounds++ == 0)
             all->again = all->item_count;
         if (sw_release_is_in_order(all) && all->item_count > all->first)
             qsort(all->items + all->first, all->item_count - all->first,
@@ -244,7 +276,7 @@ static void list(struct sw_release_all *all)
     int code;
 
     sw_buf_init(&path, SIZE_MAX);
-    code = sw_client_path(&sw_kind_deployment, all->namespace_, NULL, NULL, &collection);
+    code = sw_client_path(*all->kind, all->namespace_, NULL, NULL, &collection);
     if (!code) {
         sw_buf_printf(&path, "%s?limit=%d", collection, PAGE_SIZE);
         if (all->continue_) {
@@ -285,7 +317,10 @@ static void step(struct sw_defer *defer)
     for (size_t i = all->first; i < all->item_count; i++)
         if (all->result.is_list_complete && all->items[i]->state != SW_RELEASE_ITEM_DONE)
             return;
-    if (wants_round(all)) {
+    if (all->result.is_list_complete && *all->kind != &sw_kind_deployment) {
+        use_kind(all, all->kind + 1);
+        list(all);
+    } else if (wants_round(all)) {
         all->first = all->item_count;
         all->result.is_list_complete = false;
         list(all);
@@ -309,12 +344,12 @@ void sw_release_all(struct sw_loop *loop, struct sw_client *client,
     all->fn = fn;
     all->arg = arg;
     all->intern = sw_intern_new();
-    all->decoder = sw_decoder_new(&sw_kind_deployment, all->intern);
+    use_kind(all, sw_release_kinds);
     sw_defer_init(&all->step, loop, step);
     all->loop = loop;
     sw_timer_init(&all->tick, loop, on_tick);
     all->end_ms = sw_now_ms(loop) + options->in_order_ms;
-    if (sw_release_is_in_order(all))
+    if (options->in_order_ms > 0)
         sw_timer_start(&all->tick, TICK_MS);
     list(all);
 }

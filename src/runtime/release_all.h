@@ -10,6 +10,11 @@
  * annotation slipway.dev/hold is then left paused, and the pause is the person's: it was wished
  * for, and nobody would be there who keeps it. In the end all is listed again, since what was under
  * way while the list was read may have marked one more.
+ *
+ * Before that the other kinds, all at once: StatefulSets and DaemonSets that bear annotations of
+ * ours, and the finalizer of SteppedRollouts, which would keep them (and their CRD) for ever when
+ * nobody is there who removes it. Of every kind what stands in slipway.dev/saved (arbiter.h) is put
+ * back in the same write.
  */
 #ifndef SW_RUNTIME_RELEASE_ALL_H
 #define SW_RUNTIME_RELEASE_ALL_H
@@ -21,7 +26,7 @@
 struct sw_arena;
 struct sw_buf;
 struct sw_client;
-struct sw_deployment;
+struct sw_object;
 struct sw_json;
 struct sw_log;
 struct sw_loop;
@@ -50,9 +55,10 @@ void sw_release_all(struct sw_loop *loop, struct sw_client *client,
                     sw_release_all_fn fn, void *arg);
 
 /* The merge patch that lets go of it, with its version as precondition; NULL: nothing of ours is on
- * it. keeps_wishes: one with slipway.dev/hold stays paused. *ret_resumes: it will be unpaused.
- * Pure. */
-struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_deployment *deployment,
-                                     bool keeps_wishes, bool *ret_resumes);
+ * it. keeps_wishes: a Deployment with slipway.dev/hold stays paused. *ret_resumes: it will be
+ * unpaused, or gets its own strategy back. *ret_error: why it cannot be let go of; NULL where it
+ * can. Pure. */
+struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_object *object,
+                                     bool keeps_wishes, bool *ret_resumes, const char **ret_error);
 
 #endif

@@ -11,6 +11,8 @@
 #ifndef SW_RUNTIME_RELEASE_ALL_INTERNAL_H
 #define SW_RUNTIME_RELEASE_ALL_INTERNAL_H
 
+#include <slipway/apps.h>
+
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/util.h"
@@ -29,9 +31,13 @@ enum sw_release_state {
     SW_RELEASE_ITEM_DONE,
 };
 
-/* One Deployment of the list that has something of ours. */
+/* The kinds, in their order; Deployments are last. */
+extern const struct sw_kind *const sw_release_kinds[];
+
+/* One object of the list that has something of ours. */
 struct sw_release_item {
     struct sw_release_all *all;
+    const struct sw_kind *kind;
     char *namespace_, *name, *held_by;
     char *body; /* of the patch; NULL: read it again first */
     size_t body_len;
@@ -58,7 +64,8 @@ struct sw_release_all {
     sw_release_all_fn fn;
     void *arg;
     struct sw_intern *intern;
-    struct sw_decoder *decoder;
+    const struct sw_kind *const *kind; /* that is being let go of, of sw_release_kinds */
+    struct sw_decoder *decoder;        /* of that */
     struct sw_defer step;
     struct sw_release_item **items;
     size_t item_count, asking;
@@ -79,7 +86,7 @@ struct sw_release_all {
 
 static inline bool sw_release_is_in_order(const struct sw_release_all *all)
 {
-    return all->options.in_order_ms > 0;
+    return all->options.in_order_ms > 0 && *all->kind == &sw_kind_deployment;
 }
 
 /* What is to be done with it as object is now. False: there is nothing of ours on it. */

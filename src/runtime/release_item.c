@@ -1,21 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Deployment that is let go of. A patch that meets a newer version is decided anew on that
+ * One object that is let go of. A patch that meets a newer version is decided anew on that
  * version.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <slipway/apps.h>
 #include <slipway/arbiter.h>
 #include <slipway/arena.h>
 #include <slipway/json.h>
+#include <slipway/workloads.h>
 
 #include "kube/client.h"
 #include "kube/decode.h"
 #include "runtime/release_all_internal.h"
 
-static const char *const marks[] = {SW_HELD_BY, SW_RELEASED_BY, SW_COORDINATED_BY, SW_FENCE};
+/* ---- kinds ---- */
+
+/* What keeps a SteppedRollout until module stepping has let go of its target. */
+#define FINALIZER "slipway.dev/stepping"
+
+struct stepped_rollout {
+    struct sw_object meta;
+    struct sw_strings finalizers;
+};
+
+static const struct sw_bind stepped_rollout_fields[] = {
+    SW_BIND("/metadata/finalizers", SW_BIND_STRINGS, struct stepped_rollout, finalizers),
+    SW_BIND_END,
+};
+
+static const struct sw_kind stepped_rollouts = {
+    .group = "slipway.dev",
+    .version = "v1alpha1",
+    .kind = "SteppedRollout",
+    .plural = "steppedrollouts",
+    .size = sizeof(struct stepped_rollout),
+    .fields = stepped_rollout_fields,
+};
+
+const struct sw_kind *const sw_release_kinds[] = {
+    &stepped_rollouts,
+    &sw_kind_stateful_set,
+    &sw_kind_daemon_set,
+    &sw_kind_deployment,
+};
+
+/* ---- the patch ---- */
+
+static const char *const marks[] = {SW_HELD_BY,    SW_RELEASED_BY, SW_COORDINATED_BY,
+                                    SW_STEPPED_BY, SW_FENCE,       SW_SAVED};
 
 static bool is_marked(const struct sw_object *object)
 {
@@ -25,61 +61,136 @@ static bool is_marked(const struct sw_object *object)
     return false;
 }
 
-struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_deployment *deployment,
-                                     bool keeps_wishes, bool *ret_resumes)
+/* A copy of a member, to be put elsewhere; JSON null where it is absent. */
+static struct sw_json *member(struct sw_arena *arena, const struct sw_json *object, const char *key)
 {
-    const char *held_by = sw_annotation(&deployment->meta, SW_HELD_BY);
+    const struct sw_json *value = sw_json_get(object, key);
+    struct sw_json *to = NULL;
+    size_t len;
+
+    if (!value)
+        return sw_json_null(arena);
+    const char *text = sw_json_dump(value, arena, &len);
+    int code = sw_json_parse(arena, text, len, &to, NULL);
+    sw_assert(code == 0); /* it was parsed before */
+    return to;
+}
+
+/* Of the object itself nothing is left: a merge patch would keep what it does not name. */
+static struct sw_json *strategy(struct sw_arena *arena, const struct sw_json *saved)
+{
+    static const char *const members[] = {"partition", "maxUnavailable", "maxSurge"};
+    struct sw_json *to = member(arena, saved, "updateStrategy");
+
+    if (sw_json_type(to) != SW_JSON_OBJECT)
+        return to;
+    if (sw_json_type(sw_json_get(to, "rollingUpdate")) != SW_JSON_OBJECT) {
+        sw_json_set(to, "rollingUpdate", NULL);
+        return to;
+    }
+    struct sw_json *rolling = sw_json_set_object(to, "rollingUpdate");
+    for (size_t i = 0; i < SW_ARRAY_SIZE(members); i++)
+        if (!sw_json_get(rolling, members[i]))
+            sw_json_set(rolling, members[i], NULL);
+    return to;
+}
+
+/* What was saved goes back into spec. False: it cannot be read. */
+static bool put_back(struct sw_arena *arena, const struct sw_object *object, struct sw_json *patch)
+{
+    static const char *const members[] = {"minReadySeconds", "progressDeadlineSeconds"};
+    const char *text = sw_annotation(object, SW_SAVED);
+    struct sw_json *saved = NULL;
+
+    if (!text)
+        return true;
+    if (sw_json_parse(arena, text, strlen(text), &saved, NULL) ||
+        sw_json_type(saved) != SW_JSON_OBJECT)
+        return false;
+    struct sw_json *spec = sw_json_set_object(patch, "spec");
+    if (object->kind != &sw_kind_deployment) {
+        const struct sw_json *own = sw_json_get(saved, "updateStrategy");
+        if (!own || (sw_json_type(own) != SW_JSON_OBJECT && sw_json_type(own) != SW_JSON_NULL))
+            return false; /* what stands there would hold it for ever */
+        sw_json_set(spec, "updateStrategy", strategy(arena, saved));
+        return true;
+    }
+    for (size_t i = 0; i < SW_ARRAY_SIZE(members); i++)
+        if (sw_json_get(saved, members[i]))
+            sw_json_set(spec, members[i], member(arena, saved, members[i]));
+    return true;
+}
+
+static struct sw_json *patch_of_rollout(struct sw_arena *arena, const struct sw_object *object)
+{
+    const struct stepped_rollout *rollout = (const struct stepped_rollout *)(const void *)object;
+    struct sw_json *patch = sw_json_object(arena);
+    struct sw_json *metadata = sw_json_set_object(patch, "metadata");
+    struct sw_json *finalizers = sw_json_set_array(metadata, "finalizers");
+    bool is_there = false;
+
+    for (uint32_t i = 0; i < rollout->finalizers.count; i++)
+        if (strcmp(rollout->finalizers.at[i], FINALIZER) == 0)
+            is_there = true;
+        else
+            sw_json_append_string(finalizers, rollout->finalizers.at[i]);
+    sw_json_set_string(metadata, "resourceVersion", object->resource_version);
+    return is_there ? patch : NULL;
+}
+
+static bool resumes(const struct sw_object *object, bool keeps_wishes)
+{
+    const char *held_by = sw_annotation(object, SW_HELD_BY);
+
+    if (object->kind != &sw_kind_deployment)
+        return sw_annotation(object, SW_SAVED) != NULL;
+    return sw_as_deployment(object)->is_paused && held_by && held_by[0] &&
+           !(keeps_wishes && sw_annotation(object, SW_HOLD_BY_USER));
+}
+
+struct sw_json *sw_release_all_patch(struct sw_arena *arena, const struct sw_object *object,
+                                     bool keeps_wishes, bool *ret_resumes, const char **ret_error)
+{
+    *ret_error = NULL;
+    *ret_resumes = false;
+    if (object->kind == &stepped_rollouts)
+        return patch_of_rollout(arena, object);
+    if (!is_marked(object))
+        return NULL;
     struct sw_json *patch = sw_json_object(arena);
     struct sw_json *metadata = sw_json_set_object(patch, "metadata");
     struct sw_json *annotations = sw_json_set_object(metadata, "annotations");
 
     for (size_t i = 0; i < SW_ARRAY_SIZE(marks); i++)
-        if (sw_annotation(&deployment->meta, marks[i]))
+        if (sw_annotation(object, marks[i]))
             sw_json_set(annotations, marks[i], NULL);
-    if (sw_json_size(annotations) == 0)
-        return NULL;
-    sw_json_set_string(metadata, "resourceVersion", deployment->meta.resource_version);
-    *ret_resumes = deployment->is_paused && held_by && held_by[0] &&
-                   !(keeps_wishes && sw_annotation(&deployment->meta, SW_HOLD_BY_USER));
-    if (*ret_resumes)
+    sw_json_set_string(metadata, "resourceVersion", object->resource_version);
+    *ret_resumes = resumes(object, keeps_wishes);
+    if (!put_back(arena, object, patch))
+        *ret_error = SW_SAVED " cannot be read: put spec right by hand, then remove it";
+    if (*ret_resumes && object->kind == &sw_kind_deployment)
         sw_json_set_bool(sw_json_set_object(patch, "spec"), "paused", false);
     return patch;
 }
 
-bool sw_release_item_decide(struct sw_release_item *item, const struct sw_object *object)
+/* ---- one object ---- */
+
+static const char *done_text(const struct sw_release_item *item)
 {
-    struct sw_arena *arena = sw_arena_new(0);
-    const struct sw_deployment *deployment = sw_as_deployment(object);
-    const char *held_by = sw_annotation(object, SW_HELD_BY);
-    const char *wish = sw_annotation(object, SW_HOLD_BY_USER);
-    struct sw_json *patch =
-        sw_release_all_patch(arena, deployment, sw_release_is_in_order(item->all), &item->resumes);
-
-    item->turn = sw_release_turn_of(deployment);
-    if (item->turn == SW_RELEASE_WAITS && !item->resumes)
-        item->turn = SW_RELEASE_AT_REST; /* it stays paused */
-    item->order = sw_release_order_of(deployment);
-    sw_free(item->wish);
-    item->wish = wish ? sw_strdup(wish) : NULL;
-
-    item->body = sw_free(item->body);
-    if (patch) {
-        item->body = sw_strdup(sw_json_dump(patch, arena, &item->body_len));
-        sw_free(item->held_by);
-        item->held_by = sw_strdup(held_by ? held_by : "");
-    }
-    sw_arena_free(arena);
-    return patch != NULL;
+    if (item->kind == &stepped_rollouts)
+        return "finalizer removed";
+    if (!item->resumes)
+        return "annotations removed";
+    return item->kind == &sw_kind_deployment ? "resumed" : "strategy put back";
 }
 
-void sw_release_item_free(struct sw_release_item *item)
+static const char *would_text(const struct sw_release_item *item)
 {
-    sw_free(item->namespace_);
-    sw_free(item->name);
-    sw_free(item->held_by);
-    sw_free(item->wish);
-    sw_free(item->body);
-    sw_free(item);
+    if (item->kind == &stepped_rollouts)
+        return "would lose its finalizer";
+    if (!item->resumes)
+        return "would lose its annotations";
+    return item->kind == &sw_kind_deployment ? "would be resumed" : "would get its strategy back";
 }
 
 void sw_release_item_done(struct sw_release_item *item, const char *format, ...)
@@ -96,6 +207,46 @@ static void item_failed(struct sw_release_item *item, const char *why)
 {
     item->has_failed = true;
     sw_release_item_done(item, "failed: %s", why);
+}
+
+bool sw_release_item_decide(struct sw_release_item *item, const struct sw_object *object)
+{
+    struct sw_arena *arena = sw_arena_new(0);
+    const char *held_by = sw_annotation(object, SW_HELD_BY);
+    const char *wish = sw_annotation(object, SW_HOLD_BY_USER);
+    const char *error;
+    struct sw_json *patch = sw_release_all_patch(arena, object, sw_release_is_in_order(item->all),
+                                                 &item->resumes, &error);
+
+    if (object->kind == &sw_kind_deployment) {
+        item->turn = sw_release_turn_of(sw_as_deployment(object));
+        if (item->turn == SW_RELEASE_WAITS && !item->resumes)
+            item->turn = SW_RELEASE_AT_REST; /* it stays paused */
+        item->order = sw_release_order_of(sw_as_deployment(object));
+    }
+    sw_free(item->wish);
+    item->wish = wish ? sw_strdup(wish) : NULL;
+
+    item->body = sw_free(item->body);
+    if (patch) {
+        item->body = sw_strdup(sw_json_dump(patch, arena, &item->body_len));
+        sw_free(item->held_by);
+        item->held_by = sw_strdup(held_by ? held_by : "");
+    }
+    if (patch && error)
+        item_failed(item, error);
+    sw_arena_free(arena);
+    return patch != NULL;
+}
+
+void sw_release_item_free(struct sw_release_item *item)
+{
+    sw_free(item->namespace_);
+    sw_free(item->name);
+    sw_free(item->held_by);
+    sw_free(item->wish);
+    sw_free(item->body);
+    sw_free(item);
 }
 
 static void item_again(struct sw_release_item *item)
@@ -125,9 +276,8 @@ static void on_read(struct sw_release_item *item, const struct sw_reply *reply)
 
     if (!object)
         return;
-    if (sw_release_item_decide(item, object))
-        item->state = SW_RELEASE_ITEM_WAITING;
-    else
+    item->state = SW_RELEASE_ITEM_WAITING;
+    if (!sw_release_item_decide(item, object))
         sw_release_item_done(item, "somebody else released it");
     sw_object_free(item->all->decoder, object);
 }
@@ -148,7 +298,7 @@ static void item_released(struct sw_release_item *item, const struct sw_deployme
         item->is_late = true;
         sw_release_item_done(item, "resumed when the time was over");
     } else if (item->turn == SW_RELEASE_AT_REST) {
-        sw_release_item_done(item, item->resumes ? "resumed" : "annotations removed");
+        sw_release_item_done(item, "%s", done_text(item));
     } else {
         item->state = SW_RELEASE_ITEM_ROLLING;
         item->began_ms = sw_now_ms(all->loop);
@@ -167,7 +317,7 @@ static void on_patched(struct sw_release_item *item, const struct sw_reply *repl
     else if (sw_release_is_in_order(item->all))
         item_released(item, sw_as_deployment(object));
     else
-        sw_release_item_done(item, item->resumes ? "resumed" : "annotations removed");
+        sw_release_item_done(item, "%s", done_text(item));
     sw_object_free(item->all->decoder, object);
 }
 
@@ -227,7 +377,7 @@ void sw_release_item_look(struct sw_release_item *item)
     struct sw_call_options options = {.method = "GET"};
     SW_AUTO(char, sw_free) path = NULL;
 
-    if (sw_client_path(&sw_kind_deployment, item->namespace_, item->name, NULL, &path))
+    if (sw_client_path(item->kind, item->namespace_, item->name, NULL, &path))
         return;
     options.path = path;
     if (sw_client_call(item->all->client, &options, on_reply, item, &item->call))
@@ -245,7 +395,7 @@ static void item_ask(struct sw_release_item *item)
         .is_guarded = true,
     };
     char *path = NULL;
-    int code = sw_client_path(&sw_kind_deployment, item->namespace_, item->name, NULL, &path);
+    int code = sw_client_path(item->kind, item->namespace_, item->name, NULL, &path);
 
     if (code) {
         item_failed(item, sw_strerror(code));
@@ -271,6 +421,5 @@ void sw_release_item_begin(struct sw_release_item *item)
     else if (sw_release_is_in_order(item->all) && item->turn == SW_RELEASE_WAITS)
         sw_release_item_done(item, "would be resumed in its turn");
     else
-        sw_release_item_done(item,
-                             item->resumes ? "would be resumed" : "would lose its annotations");
+        sw_release_item_done(item, "%s", would_text(item));
 }

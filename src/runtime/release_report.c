@@ -14,7 +14,7 @@ static void hide_repeats(struct sw_release_all *all)
         struct sw_release_item *later = all->items[i];
         for (size_t k = 0; k < i; k++) {
             struct sw_release_item *earlier = all->items[k];
-            if (strcmp(earlier->name, later->name) != 0 ||
+            if (earlier->kind != later->kind || strcmp(earlier->name, later->name) != 0 ||
                 strcmp(earlier->namespace_, later->namespace_) != 0)
                 continue;
             (later->resumes || later->has_failed ? earlier : later)->is_hidden = true;
@@ -37,6 +37,22 @@ static void count(struct sw_release_all *all)
     }
 }
 
+/* Of another kind than most: "StatefulSet db". */
+static int name_len(const struct sw_release_item *item)
+{
+    size_t kind = item->kind == &sw_kind_deployment ? 0 : strlen(item->kind->kind) + 1;
+
+    return (int)(kind + strlen(item->name));
+}
+
+static void print_name(const struct sw_release_all *all, const struct sw_release_item *item,
+                       int width)
+{
+    if (item->kind != &sw_kind_deployment)
+        sw_buf_printf(all->out, "%s ", item->kind->kind);
+    sw_buf_printf(all->out, "%s%*s", item->name, width - name_len(item), "");
+}
+
 static void print_table(const struct sw_release_all *all)
 {
     int namespace_ = (int)strlen("NAMESPACE"), name = (int)strlen("DEPLOYMENT");
@@ -45,7 +61,7 @@ static void print_table(const struct sw_release_all *all)
     for (size_t i = 0; i < all->item_count; i++) {
         const struct sw_release_item *item = all->items[i];
         namespace_ = SW_MAX(namespace_, (int)strlen(item->namespace_));
-        name = SW_MAX(name, (int)strlen(item->name));
+        name = SW_MAX(name, name_len(item));
         held_by = SW_MAX(held_by, (int)strlen(item->held_by));
     }
     if (all->item_count > 0)
@@ -55,8 +71,10 @@ static void print_table(const struct sw_release_all *all)
         const struct sw_release_item *item = all->items[i];
         if (item->is_hidden)
             continue;
-        sw_buf_printf(all->out, "%-*s  %-*s  %-*s  %s\n", namespace_, item->namespace_, name,
-                      item->name, held_by, item->held_by[0] ? item->held_by : "-", item->result);
+        sw_buf_printf(all->out, "%-*s  ", namespace_, item->namespace_);
+        print_name(all, item, name);
+        sw_buf_printf(all->out, "  %-*s  %s\n", held_by, item->held_by[0] ? item->held_by : "-",
+                      item->result);
     }
 }
 

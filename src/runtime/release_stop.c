@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  *   state      asks                                          next
- *   WEBHOOK    DELETE of the webhook configuration           SCALE
+ *   WEBHOOK    DELETE of the mutating webhook configuration  VALIDATING
+ *   VALIDATING DELETE of the validating one                  SCALE
  *   SCALE      PATCH of our Deployment: replicas 0           PODS; no such Deployment: the end
  *   PODS       GET of the first Pod that its selector        the end: there is none, or the time
  *              selects, each second                          is over
@@ -31,7 +32,7 @@
 
 enum { LIMIT_MS = 60 * 1000, TICK_MS = 1000, TRIES_MAX = 30 };
 
-enum state { WEBHOOK, SCALE, PODS };
+enum state { WEBHOOK, VALIDATING, SCALE, PODS };
 
 struct stop {
     struct sw_client *client;
@@ -84,6 +85,7 @@ static void fail(struct stop *stop, const struct sw_reply *reply)
 {
     static const char *const what[] = {
         [WEBHOOK] = "webhook configuration cannot be deleted",
+        [VALIDATING] = "validating webhook configuration cannot be deleted",
         [SCALE] = "slipway's Deployment cannot be scaled to 0",
         [PODS] = "slipway's Pods cannot be listed",
     };
@@ -111,6 +113,15 @@ static void on_deleted(struct stop *stop, const struct sw_reply *reply)
 {
     sw_buf_printf(stop->out, "webhook configuration %s: %s\n", stop->options->webhook_configuration,
                   reply->status == 404 ? "not there" : "deleted");
+    next(stop, VALIDATING, 0);
+}
+
+/* It is there only where a module has registered a validating path. */
+static void on_validating_deleted(struct stop *stop, const struct sw_reply *reply)
+{
+    if (reply->status != 404)
+        sw_buf_printf(stop->out, "validating webhook configuration %s: deleted\n",
+                      stop->options->webhook_configuration);
     next(stop, SCALE, 0);
 }
 
@@ -197,7 +208,10 @@ static bool is_passing(const struct sw_reply *reply)
 static void on_reply(void *arg, const struct sw_reply *reply)
 {
     static void (*const answered[])(struct stop *, const struct sw_reply *) = {
-        [WEBHOOK] = on_deleted, [SCALE] = on_scaled, [PODS] = on_pods};
+        [WEBHOOK] = on_deleted,
+        [VALIDATING] = on_validating_deleted,
+        [SCALE] = on_scaled,
+        [PODS] = on_pods};
     struct stop *stop = arg;
 
     stop->call = NULL;
@@ -221,9 +235,11 @@ static int ask(struct stop *stop)
 
     switch (stop->state) {
     case WEBHOOK:
+    case VALIDATING:
         call.method = "DELETE";
-        code =
-            sw_client_path(&sw_kind_mutating_webhooks, NULL, o->webhook_configuration, NULL, &path);
+        code = sw_client_path(stop->state == WEBHOOK ? &sw_kind_mutating_webhooks
+                                                     : &sw_kind_validating_webhooks,
+                              NULL, o->webhook_configuration, NULL, &path);
         break;
     case SCALE:
         call.method = "PATCH";
@@ -242,7 +258,7 @@ static int ask(struct stop *stop)
     with_query = stop->state == PODS
                      ? sw_asprintf("%s?limit=1&labelSelector=%s", path, stop->selector)
                      : sw_asprintf("%s?fieldManager=" SW_FIELD_MANAGER, path);
-    call.path = stop->state == WEBHOOK ? path : with_query;
+    call.path = call.method[0] == 'D' ? path : with_query;
     return sw_client_call(stop->client, &call, on_reply, stop, &stop->call);
 }
 

@@ -72,11 +72,19 @@ static void answer_and_free(struct write *write, const struct sw_answer *answer)
 
 /* ---- what a reply means ---- */
 
-/* The API server answers a failed "test" of a JSON patch with 422 and its patch library's words;
- * an object that is not valid with 422 and the object's name. */
+/* A JSON patch whose "test" fails is answered with 422, and as nothing else that is: by API servers
+ * of today with a sentence that names nothing, by others with their patch library's words. An
+ * object that is not valid is answered with 422 and the object's name.
+ * https://github.com/kubernetes/apimachinery/blob/v0.20.2/pkg/api/errors/errors.go
+ * (NewGenericServerResponse) */
 static bool is_failed_test(const struct sw_reply *reply)
 {
-    static const char *const words[] = {"test failed", "testing value", "testing path"};
+    static const char *const words[] = {
+        "the server rejected our request due to an error in our request",
+        "test failed",
+        "testing value",
+        "testing path",
+    };
 
     for (size_t i = 0; reply->body && i < SW_ARRAY_SIZE(words); i++)
         if (strstr(reply->body, words[i]))

@@ -181,7 +181,8 @@ static void write_hold(struct stage *stage, struct actor *actor, const struct ho
     }
     annotate(stage, &d->meta, SW_HELD_BY, state->held_by);
     annotate(stage, &d->meta, SW_RELEASED_BY, state->released_by);
-    annotate(stage, &d->meta, SW_COORDINATED_BY, state->coordinated_by);
+    for (size_t i = 0; i < HOLD_POLICIES; i++)
+        annotate(stage, &d->meta, hold_policies[i].annotation, state->marks[i]);
     annotate(stage, &d->meta, SW_FENCE, state->fence);
     d->meta.resource_version = next_version(stage);
 }
@@ -335,8 +336,12 @@ static void run_plan(struct stage *stage, struct sw_arena *arena, struct coord_r
                                       stage->groups[i].origin->selector_error};
     for (size_t i = 0; i < stage->actor_count; i++) {
         wish_of(&stage->actors[i].d, &others);
-        deployments[i] = (struct coord_seen_deployment){&stage->actors[i].d, others.verdict,
-                                                        others.words, others.owners};
+        deployments[i] = (struct coord_seen_deployment){
+            .object = &stage->actors[i].d,
+            .others = others.verdict,
+            .others_words = others.words,
+            .others_owners = others.owners,
+        };
     }
     const struct coord_snapshot snapshot = {
         .namespace_ = stage->namespace_,

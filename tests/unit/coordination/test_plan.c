@@ -5,6 +5,8 @@
  */
 #include "fixture.h"
 
+#include "opinion.h"
+
 /* ---- who is next ---- */
 
 TEST(records_the_first_in_line_before_it_is_released)
@@ -1620,6 +1622,428 @@ TEST(a_rollout_does_not_begin_in_the_year_10000)
     fixture_free(f);
 }
 
+/* ---- beside another policy ---- */
+
+static void others_say(struct fixture *f, size_t i, enum sw_verdict verdict, const char *words)
+{
+    f->seen[i].others = verdict;
+    f->seen[i].others_owners = "stepping/x";
+    f->seen[i].others_words = words;
+    f->seen[i].others_select = true;
+    f->seen[i].others_gave_it_up = false;
+}
+
+/* Active, and paused by the other policy at a stop. */
+static void stop_at(struct fixture *f, size_t i, int32_t updated, const char *words)
+{
+    roll(f, i);
+    set_active(f, i);
+    f->subjects[i].d.is_paused = true;
+    f->subjects[i].d.updated_replicas = updated;
+    annotate(&f->subjects[i], SW_HELD_BY, "stepping/x");
+    annotate(&f->subjects[i], SW_STEPPED_BY, "x");
+    set_progressing(&f->subjects[i], "Unknown", "DeploymentPaused", f->snapshot.wall_us);
+    others_say(f, i, SW_VERDICT_HOLD, words);
+}
+
+static void give_up(struct fixture *f, size_t i, const char *words)
+{
+    stop_at(f, i, 1, words);
+    f->seen[i].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    f->seen[i].others_gave_it_up = true;
+}
+
+/* The status is stored as it was asked for. */
+static void store_status(struct fixture *f)
+{
+    const struct coord_action *action = action_on(f, "a");
+
+    if (!action)
+        return;
+    const struct coord_status *to = action->status;
+    const char *version = sw_arena_printf(f->arena, "%s1", f->c.meta.resource_version);
+    f->c.active_deployment = to->active_count > 0 ? to->active[0] : "";
+    f->c.active_deployments = (struct sw_strings){to->active, to->active_count};
+    f->c.deployments = (struct sw_strings){to->deployments, to->deployment_count};
+    f->c.states = (struct sw_list){to->entries, to->entry_count};
+    f->c.conditions = (struct sw_conditions){to->conditions, to->condition_count};
+    f->c.selected = to->selected;
+    f->c.pending = to->pending;
+    f->c.turn = to->turn;
+    f->c.meta.resource_version = version;
+    answer(f, action, SW_OK, version);
+}
+
+/* The take back of one that leaves in mid-rollout is stored, and its pause observed. */
+static void store_take_back(struct fixture *f, size_t i)
+{
+    assert_hold(f, names[i], SW_HOLD_PAUSE);
+    const struct coord_action *action = must(f, names[i]);
+    strip(&f->subjects[i], SW_RELEASED_BY);
+    annotate(&f->subjects[i], SW_HELD_BY, "coordination/a,stepping/x");
+    touch(&f->subjects[i]);
+    answer(f, action, SW_OK, f->subjects[i].version);
+}
+
+TEST(one_that_another_policy_pauses_keeps_its_place_and_is_left_alone)
+{
+    /* Even with all its Pods updated and available: it may still go back. */
+    for (int32_t updated = 1; updated <= 2; updated++) {
+        struct fixture *f = fixture_new();
+        struct coord_entry begun = {
+            .name = full[0],
+            .started_us = f->snapshot.wall_us,
+            .message = "",
+            .failed_template = "",
+        };
+        f->c.states = (struct sw_list){&begun, 1};
+        stop_at(f, 0, updated, "at step 1 of 3");
+        wait_(f, 1);
+        plan(f);
+        assert_null(action_on(f, "d0"));
+        assert_null(action_on(f, "d1"));
+        assert_no_record(f);
+        assert_condition(f, "Degraded", "False", "NoErrors");
+        assert_condition(f, "Progressing", "True", "DeploymentRollingOut");
+        assert_string_equal(status_of(f)->entries[0].message, "held by stepping/x: at step 1 of 3");
+        assert_int_equal(status_of(f)->entries[0].position, 0);
+        assert_int_equal(status_of(f)->entries[0].finished_us, 0);
+        store_status(f);
+        /* No deadline passes, however long it is analysed. */
+        for (int i = 0; i < 5; i++) {
+            f->snapshot.now_ms += 3600000;
+            f->snapshot.wall_us += INT64_C(3600000000);
+            touch(&f->subjects[0]);
+            plan(f);
+            assert_null(f->result.actions);
+        }
+        assert_true(f->result.look_again_ms == UINT64_MAX);
+        fixture_free(f);
+    }
+}
+
+TEST(a_deadline_stands_still_while_another_policy_holds)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    store_status(f);
+    f->snapshot.now_ms += 500000;
+    stop_at(f, 0, 1, "at step 1 of 3");
+    plan(f);
+    store_status(f);
+    f->snapshot.now_ms += 5000000;
+    plan(f);
+    roll(f, 0);
+    set_active(f, 0);
+    plan(f);
+    assert_true(f->result.look_again_ms == 100000);
+    store_status(f);
+    f->snapshot.now_ms += 100000;
+    plan(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    fixture_free(f);
+}
+
+TEST(one_that_another_policy_is_about_to_let_go_on_is_not_released_by_us)
+{
+    struct fixture *f = fixture_new();
+
+    stop_at(f, 0, 2, "");
+    others_say(f, 0, SW_VERDICT_FREE, "");
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    store_status(f);
+    f->snapshot.now_ms += 1000;
+    plan(f);
+    assert_null(f->result.actions);
+    /* Nobody of that policy has a say in it any more, so nobody else will. */
+    f->seen[0].others_select = false;
+    f->subjects[0].d.updated_replicas = 1;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+TEST(its_turn_ends_when_the_other_policy_lets_it_go)
+{
+    struct fixture *f = fixture_new();
+
+    stop_at(f, 0, 2, "at step 3 of 3");
+    wait_(f, 1);
+    plan(f);
+    assert_no_record(f);
+    store_status(f);
+    roll(f, 0);
+    set_active(f, 0);
+    finish(f, 0);
+    others_say(f, 0, SW_VERDICT_FREE, "");
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+TEST(one_that_another_policy_gives_up_is_put_aside_and_the_next_goes_on)
+{
+    struct fixture *f = fixture_new();
+
+    f->c.failure_policy = "Skip";
+    give_up(f, 0, "errors 7 > 1");
+    wait_(f, 1);
+    plan(f);
+    assert_no_record(f);
+    store_take_back(f, 0);
+    plan(f);
+    const struct coord_action *record = assert_record(f, "n/d1");
+    assert_remarks(record->remarks, "RolloutFailed ActiveDeploymentCleared");
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    assert_string_equal(record->status->conditions[2].message,
+                        "n/d0 has failed, held by stepping/x: errors 7 > 1");
+    const struct coord_entry *entry = &record->status->entries[0];
+    assert_false(entry->has_pending_changes);
+    assert_int_equal(entry->position, -1);
+    assert_string_equal(entry->message, "failed; held by stepping/x: errors 7 > 1");
+    assert_string_equal(entry->failed_template, "");
+    store_status(f);
+    /* Tried again it queues: whoever gave it up says so no more. */
+    others_say(f, 0, SW_VERDICT_FREE, "");
+    plan(f);
+    assert_true(status_of(f)->entries[0].has_pending_changes);
+    assert_int_equal(status_of(f)->entries[0].position, 1);
+    assert_condition(f, "Degraded", "False", "NoErrors");
+    fixture_free(f);
+}
+
+TEST(one_that_another_policy_gives_up_stops_the_others_where_failures_do)
+{
+    struct fixture *f = fixture_new();
+
+    give_up(f, 0, "errors 7 > 1");
+    wait_(f, 1);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    assert_condition(f, "Degraded", "True", "RolloutFailed");
+    assert_string_equal(status_of(f)->conditions[2].message,
+                        "n/d0 has failed, held by stepping/x: errors 7 > 1; it keeps its turn "
+                        "until it is tried again or gets another template");
+    assert_remarks(must(f, "a")->remarks, "RolloutHeld RolloutFailed");
+    store_status(f);
+    /* Its Pods have been brought back. */
+    f->subjects[0].d.updated_replicas = 0;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_null(f->result.actions);
+    fixture_free(f);
+}
+
+TEST(whoever_has_to_be_asked_first_gives_its_place_back_without_having_failed)
+{
+    struct fixture *f = fixture_new();
+
+    stop_at(f, 0, 0, "asking confirm-rollout");
+    f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    wait_(f, 1);
+    plan(f);
+    store_take_back(f, 0);
+    plan(f);
+    assert_record(f, "n/d1");
+    assert_condition(f, "Degraded", "False", "NoErrors");
+    assert_true(status_of(f)->entries[0].has_pending_changes);
+    assert_int_equal(status_of(f)->entries[0].position, -1);
+    store_status(f);
+    others_say(f, 0, SW_VERDICT_FREE, "");
+    plan(f);
+    assert_int_equal(status_of(f)->entries[0].position, 1);
+    fixture_free(f);
+}
+
+TEST(what_a_person_holds_beside_another_policy_keeps_its_place)
+{
+    struct fixture *f = fixture_new();
+
+    stop_at(f, 0, 1, "at step 1 of 3");
+    wait_(f, 1);
+    annotate(&f->subjects[0], SW_HOLD_BY_USER, "freeze");
+    annotate(&f->subjects[0], SW_HELD_BY, "stepping/x,user");
+    f->seen[0].others = SW_VERDICT_HOLD_OUT_OF_LINE;
+    f->seen[0].others_owners = "stepping/x,user";
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_no_record(f);
+    assert_condition(f, "Degraded", "True", "PausedByUser");
+    fixture_free(f);
+}
+
+TEST(one_that_was_given_up_before_its_turn_is_passed_over)
+{
+    for (int is_skip = 0; is_skip < 2; is_skip++) {
+        struct fixture *f = fixture_new();
+        f->c.failure_policy = is_skip ? "Skip" : "";
+        wait_(f, 0);
+        annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,stepping/x");
+        others_say(f, 0, SW_VERDICT_HOLD_OUT_OF_LINE, "quarantined");
+        f->seen[0].others_gave_it_up = true;
+        wait_(f, 1);
+        plan(f);
+        assert_record(f, "n/d1");
+        assert_false(status_of(f)->entries[0].has_pending_changes);
+        assert_int_equal(status_of(f)->pending, 0);
+        assert_condition(f, "Degraded", "True", "RolloutFailed");
+        fixture_free(f);
+    }
+}
+
+TEST(one_that_another_policy_prepares_is_not_passed_over)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,stepping/x");
+    others_say(f, 0, SW_VERDICT_HOLD, "before its first step");
+    wait_(f, 1);
+    plan(f);
+    assert_no_record(f);
+    assert_null(action_on(f, "d1"));
+    store_status(f);
+    others_say(f, 0, SW_VERDICT_FREE, "");
+    plan(f);
+    assert_record(f, "n/d0");
+    fixture_free(f);
+}
+
+TEST(what_a_person_holds_before_its_turn_is_passed_over_whoever_else_does)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,stepping/x,user");
+    annotate(&f->subjects[0], SW_HOLD_BY_USER, "lunch");
+    others_say(f, 0, SW_VERDICT_HOLD, "before its first step");
+    f->seen[0].others_owners = "stepping/x,user";
+    wait_(f, 1);
+    plan(f);
+    assert_record(f, "n/d1");
+    fixture_free(f);
+}
+
+/* ---- the opinion ---- */
+
+static struct sw_opinion opinion_of(struct fixture *f, size_t i, bool rests_running)
+{
+    const struct sw_question question = {.object = &f->subjects[i].d.meta, .arena = f->arena};
+    struct sw_opinion opinion = {.owners = "", .words = ""};
+
+    coord_opinion(f->groups, f->snapshot.group_count, rests_running, &question, &opinion);
+    return opinion;
+}
+
+TEST(a_right_is_lent_by_nobody_who_has_none)
+{
+    struct fixture *f = fixture_new();
+
+    roll(f, 0);
+    struct sw_opinion opinion = opinion_of(f, 0, true);
+    assert_int_equal(opinion.verdict, SW_VERDICT_FREE);
+    assert_string_equal(opinion.owners, "coordination/a");
+    /* At rest and running it is free, but has no right to roll that another could pass on. */
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    finish(f, 0);
+    opinion = opinion_of(f, 0, true);
+    assert_int_equal(opinion.verdict, SW_VERDICT_FREE);
+    assert_true(opinion.is_selected);
+    assert_string_equal(opinion.owners, "");
+    /* Released by one of two that have marked it. */
+    annotate(&f->subjects[0], SW_RELEASED_BY, "coordination/a");
+    annotate(&f->subjects[0], SW_COORDINATED_BY, "a,b");
+    opinion = opinion_of(f, 0, false);
+    assert_int_equal(opinion.verdict, SW_VERDICT_HOLD);
+    fixture_free(f);
+}
+
+TEST(what_is_left_of_a_coordination_is_released_by_its_policy_only)
+{
+    struct fixture *f = fixture_new();
+
+    wait_(f, 0);
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,coordination/b,stepping/x");
+    f->snapshot.group_count = 0;
+    struct sw_opinion opinion = opinion_of(f, 0, false);
+    assert_int_equal(opinion.verdict, SW_VERDICT_HOLD);
+    assert_string_equal(opinion.owners, "coordination/a,coordination/b");
+    assert_false(opinion.is_selected);
+    annotate(&f->subjects[0], SW_HELD_BY, "stepping/x");
+    opinion = opinion_of(f, 0, false);
+    assert_int_equal(opinion.verdict, SW_VERDICT_FREE);
+    fixture_free(f);
+}
+
+/* The one in mid-rollout is paused by the other policy at a stop. */
+static struct fixture *residual_at_a_stop(void)
+{
+    struct fixture *f = fixture_new();
+
+    stop_at(f, 0, 1, "step 1/3: analysed");
+    wait_(f, 1);
+    f->snapshot.group_count = 0;
+    coord_saw_deleted(f->memory, "a");
+    plan(f);
+    for (size_t i = 0; i < 2; i++) {
+        assert_hold(f, names[i], SW_HOLD_FENCE);
+        answer(f, must(f, names[i]), SW_OK, "");
+    }
+    return f;
+}
+
+TEST(of_a_deleted_coordination_one_that_another_policy_pauses_keeps_its_right)
+{
+    struct fixture *f = residual_at_a_stop();
+
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_null(action_on(f, "d1"));
+    /* But not one that is given up: it would keep the next waiting for ever. */
+    give_up(f, 0, "this template has failed");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_PAUSE);
+    fixture_free(f);
+}
+
+/* Its right was taken back when its label went. The other policy lets it go on by itself alone, and
+ * only when it is held by nobody else: they would wait for each other. */
+TEST(what_is_left_in_the_middle_of_its_steps_is_left_to_the_policy_that_steps_it)
+{
+    struct fixture *f = residual_at_a_stop();
+
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,stepping/x");
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_hold(f, "d0", SW_HOLD_FREE);
+    assert_null(action_on(f, "d1"));
+    fixture_free(f);
+}
+
+/* Before its first Pod it waits for its turn among those that are left. */
+TEST(what_is_left_before_its_first_step_is_released_in_its_turn)
+{
+    struct fixture *f = residual_at_a_stop();
+
+    strip(&f->subjects[0], SW_RELEASED_BY);
+    annotate(&f->subjects[0], SW_HELD_BY, "coordination/a,stepping/x");
+    f->subjects[0].d.updated_replicas = 0;
+    touch(&f->subjects[0]);
+    plan(f);
+    assert_null(action_on(f, "d0"));
+    assert_hold(f, "d1", SW_HOLD_RELEASE);
+    fixture_free(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1698,6 +2122,22 @@ int main(void)
         CASE("plan", a_refusal_and_a_failure_are_about_their_rollout),
         CASE("plan", a_hand_over_is_timed_from_the_end_of_one_turn_to_the_release_of_the_next),
         CASE("plan", the_first_turn_of_a_group_is_no_hand_over),
+        CASE("plan", one_that_another_policy_pauses_keeps_its_place_and_is_left_alone),
+        CASE("plan", a_deadline_stands_still_while_another_policy_holds),
+        CASE("plan", one_that_another_policy_is_about_to_let_go_on_is_not_released_by_us),
+        CASE("plan", its_turn_ends_when_the_other_policy_lets_it_go),
+        CASE("plan", one_that_another_policy_gives_up_is_put_aside_and_the_next_goes_on),
+        CASE("plan", one_that_another_policy_gives_up_stops_the_others_where_failures_do),
+        CASE("plan", whoever_has_to_be_asked_first_gives_its_place_back_without_having_failed),
+        CASE("plan", what_a_person_holds_beside_another_policy_keeps_its_place),
+        CASE("plan", one_that_was_given_up_before_its_turn_is_passed_over),
+        CASE("plan", one_that_another_policy_prepares_is_not_passed_over),
+        CASE("plan", what_a_person_holds_before_its_turn_is_passed_over_whoever_else_does),
+        CASE("plan", a_right_is_lent_by_nobody_who_has_none),
+        CASE("plan", what_is_left_of_a_coordination_is_released_by_its_policy_only),
+        CASE("plan", of_a_deleted_coordination_one_that_another_policy_pauses_keeps_its_right),
+        CASE("plan", what_is_left_in_the_middle_of_its_steps_is_left_to_the_policy_that_steps_it),
+        CASE("plan", what_is_left_before_its_first_step_is_released_in_its_turn),
     };
 
     return RUN(tests);

@@ -587,7 +587,7 @@ TEST(an_opinion_names_all_that_select_it)
     assert_true(opinion.is_selected);
     assert_int_equal(opinion.verdict, SW_VERDICT_HOLD);
     assert_string_equal(opinion.owners, "coordination/a,coordination/b");
-    assert_string_equal(opinion.marks, "a,b");
+    assert_string_equal(opinion.marks, "coordination/a,coordination/b");
     assert_string_equal(opinion.words, "position 2147483647 of 2147483647");
     fixture_free(f);
 }

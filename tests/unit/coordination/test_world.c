@@ -87,6 +87,13 @@ static void narrow_reborn(const struct history *history, struct event *event)
         event->kind = event->a % 2 ? 4 : 8;
 }
 
+static bool is_stepped(enum mutation mutation, uint64_t r)
+{
+    if (mutation == NO_MUTATION || mutation == OWN_WRITE_STALE)
+        return r % 2 == 0;
+    return mutation == OTHER_POLICY_UNASKED;
+}
+
 /* Two leaders, two or three Deployments that wait, and every step of the hand-over by itself: what
  * random events of all kinds hardly ever put together. */
 static void make_narrow(struct history *history, uint64_t r, uint64_t *state)
@@ -105,6 +112,7 @@ static void make_narrow(struct history *history, uint64_t r, uint64_t *state)
     history->config.is_blind = mutation == WEBHOOK_ABSENT_MARKS || r / 4096 % 4 == 0;
     history->config.is_behind = mutation == FENCE_LEFT_OUT || r / 16384 % 3 == 0;
     history->config.is_reborn = mutation == GONE_BY_CACHE || r / 65536 % 6 == 0;
+    history->config.is_stepped = is_stepped(mutation, r >> 40);
     history->count = 60 + mix(state) % (EVENTS_MAX - 60);
     for (size_t i = 0; i < history->count; i++) {
         struct event *event = &history->events[i];
@@ -148,6 +156,7 @@ static void make(struct history *history, uint64_t seed, enum mutation mutation)
         make_narrow(history, mix(&state), &state);
         return;
     }
+    history->config.is_stepped = is_stepped(mutation, r >> 40);
     history->config.is_taken_over = r >> 24 & 1 && r >> 25 & 1;
     history->config.is_refusing = r >> 26 & 1 && r >> 27 & 1;
     history->config.is_small = (r >> 28) % 8 == 0;
@@ -193,13 +202,14 @@ static void explain(struct world *world, struct history *history, bool is_shrunk
     if (is_shrunk)
         shrink(world, history);
     const struct config *config = &history->config;
-    printf("# %d deployments, %d coordinations, %d leaders%s%s%s%s%s, %zu events\n",
+    printf("# %d deployments, %d coordinations, %d leaders%s%s%s%s%s%s, %zu events\n",
            config->deployments, config->groups, config->leaders,
            config->has_two_leaders ? " (two at once)" : "",
            config->is_ignored ? ", webhook may be unreached" : "",
            config->is_taken_over ? ", after the reference" : "",
            config->is_refusing ? ", writes may be refused" : "",
-           config->is_small ? ", lists are too large" : "", history->count);
+           config->is_small ? ", lists are too large" : "",
+           config->is_stepped ? ", with another policy" : "", history->count);
     world->is_loud = true;
     fails(world, history);
     world->is_loud = false;

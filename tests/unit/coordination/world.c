@@ -24,6 +24,7 @@ const char *const mutation_names[MUTATIONS] = {
     [WEBHOOK_ABSENT_MARKS] = "webhook-absent-marks",
     [ANYBODY_IS_US] = "anybody-is-us",
     [PAUSE_TAKEN_AS_OBSERVED] = "pause-taken-as-observed",
+    [OTHER_POLICY_UNASKED] = "other-policy-unasked",
 };
 
 void world_fail(struct world *world, const char *format, ...)
@@ -88,6 +89,7 @@ static void begin_deployment(struct world *world, int i, uint64_t *seed)
         .held_by = "",
         .released_by = "",
         .coordinated_by = "",
+        .stepped_by = "",
         .fence = "",
         .hold = "",
         .ignore = "",
@@ -104,8 +106,11 @@ static void begin_deployment(struct world *world, int i, uint64_t *seed)
     }
     struct submission what = world_submission(d);
     world_submit(world, d, what, 0, true);
+    if (world->config.is_stepped && r >> 40 & 1)
+        world_stepper_changes(world, d, (uint32_t)(r >> 41));
     if (world->config.is_narrow || r / 524288 % 4 != 0)
         world_settle(world, d); /* it has run for long */
+    world_stepper_acts(world, d, 0);
 }
 
 static void run_once(struct world *world, struct leader *leader)
@@ -135,7 +140,7 @@ static void be_reborn(struct world *world)
     if (world->config.has_two_leaders)
         world_leader_start(world, &world->leaders[1]);
     what.is_paused = false;
-    what.held_by = what.released_by = what.coordinated_by = what.fence = "";
+    what.held_by = what.released_by = what.coordinated_by = what.fence = what.stepped_by = "";
     world_submit(world, d, what, 0, true);
     world_settle(world, d);
 }
@@ -362,6 +367,13 @@ static void cluster_event(struct world *world, const struct event *event)
 {
     struct deployment *d = &world->deployments[event->a % (uint32_t)world->config.deployments];
 
+    if (world->config.is_stepped && event->b >> 12 & 1) {
+        if (event->b >> 13 & 31)
+            world_stepper_acts(world, d, event->b >> 18);
+        else
+            world_stepper_changes(world, d, event->b >> 18);
+        return;
+    }
     switch (event->b % 8) {
     case 0:
         world_controller_sees(world, d);
@@ -484,6 +496,7 @@ static bool advance_cluster(struct world *world)
         has_moved |= world_controller_syncs(world, d, true);
         has_moved |= world_kubelet(world, d, false);
         has_moved |= world_controller_syncs(world, d, true);
+        has_moved |= world_stepper_acts(world, d, 1);
     }
     return has_moved;
 }

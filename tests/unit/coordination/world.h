@@ -10,6 +10,7 @@
  *   world_cluster.c   the Deployment controller and the kubelets
  *   world_users.c     what people, GitOps and autoscalers do
  *   world_leaders.c   leaders: store, plan, requests, answers
+ *   world_stepping.c  another policy that has a say in the same Deployments
  *   world_check.c     what must never be seen from the cluster's side, and how all must end
  *   world.c           a case: events from a seed, and the end when users stop
  */
@@ -46,6 +47,15 @@ struct version {
     bool has_begun;
 };
 
+/* What the other policy keeps of one: its resource, and where it stands. Templates; -1: none. */
+struct stepper {
+    bool exists;
+    bool asks; /* a new template is out of line until somebody has answered */
+    uint64_t uid;
+    int promoted, applied, failed;
+    int stop; /* of `applied`: so many updated Pods are allowed */
+};
+
 struct deployment {
     int index;
     const char *name;
@@ -65,6 +75,8 @@ struct deployment {
     unsigned labels; /* bit g: the label that group g selects by */
     /* annotations; "" where absent */
     const char *held_by, *released_by, *coordinated_by, *fence, *hold, *ignore, *skip, *order;
+    const char *stepped_by;
+    struct stepper stepper;
     int revision;
     /* status */
     int64_t observed_generation;
@@ -141,6 +153,7 @@ struct request {
     const struct coord_action *action;
     struct coordination *status; /* the body of a status write, as sent */
     const char *marks, *fence;   /* of a hold, as sent */
+    struct sw_opinion others;    /* what the hand heard when it was asked */
     enum sw_outcome outcome;
     const char *reason, *message; /* of a refusal; NULL */
     struct version *version;      /* in the answer */
@@ -161,6 +174,7 @@ enum mutation {
     WEBHOOK_ABSENT_MARKS, /* who is coordinated is what the cache says */
     ANYBODY_IS_US,
     PAUSE_TAKEN_AS_OBSERVED,
+    OTHER_POLICY_UNASKED, /* it releases without a look at what coordination says */
     MUTATIONS,
 };
 
@@ -178,6 +192,7 @@ struct config {
     bool is_taken_over;   /* the reference was there before us */
     bool is_refusing;     /* some writes are answered with 403 or 500 */
     bool is_small;        /* a status that lists more than the active ones is too large */
+    bool is_stepped;      /* another policy holds and releases some of them as well */
     bool is_narrow;       /* everybody waits, and the step of an event is as small as can be */
     enum mutation mutation;
 };
@@ -231,11 +246,16 @@ void world_keep_status(struct world *world, const struct coord_status *from,
 void world_apply_request(struct world *world, struct request *request);
 /* Module pausing, on the leader: brings slipway.dev/hold and the hold of "user" together. */
 bool world_carry_wish(struct world *world, struct deployment *d);
+/* What coordination says of it, by what is stored now. */
+struct sw_opinion world_coordination_of(struct world *world, const struct sw_object *object,
+                                        const struct sw_object *old);
+void world_store_state(struct world *world, struct deployment *d, const struct hold_state *to);
 struct submission {
     int template_;
     bool is_paused;
     unsigned labels;
     const char *held_by, *released_by, *coordinated_by, *fence, *hold, *ignore, *skip, *order;
+    const char *stepped_by;
 };
 struct submission world_submission(const struct deployment *d);
 /* CREATE or UPDATE by somebody else, through a replica of the webhook or past all of them. */
@@ -248,6 +268,16 @@ bool world_controller_sees(struct world *world, struct deployment *d);
 bool world_controller_syncs(struct world *world, struct deployment *d, bool writes_status);
 bool world_kubelet(struct world *world, struct deployment *d, bool crashes);
 bool world_needs_rollout(const struct deployment *d);
+
+/* stepping */
+/* What everybody but coordination says of an object, as stored or as submitted. */
+struct sw_opinion world_others(struct world *world, const struct deployment *d,
+                               const struct sw_object *object);
+struct sw_opinion world_all(struct world *world, const struct deployment *d,
+                            const struct sw_object *object, const struct sw_opinion *coordination);
+/* One step of what it has to do; true if something changed. */
+bool world_stepper_acts(struct world *world, struct deployment *d, uint32_t b);
+void world_stepper_changes(struct world *world, struct deployment *d, uint32_t b);
 
 /* users */
 void world_user(struct world *world, uint32_t a, uint32_t b);

@@ -19,6 +19,11 @@ static bool rolls(const struct deployment *d)
     return d->ready[d->c_template] < d->replicas || d->pods[d->c_template] == 0;
 }
 
+static bool has_right(const struct deployment *d)
+{
+    return hold_list_has_policy(d->released_by, COORD_POLICY);
+}
+
 static int most_allowed(struct world *world, int index)
 {
     struct group_object *g = &world->groups[index];
@@ -26,7 +31,7 @@ static int most_allowed(struct world *world, int index)
 
     for (int k = 0; k < world->config.deployments; k++)
         bearers += world_selects(world, g, &world->deployments[k]) &&
-                   (world->deployments[k].released_by[0] || rolls(&world->deployments[k]));
+                   (has_right(&world->deployments[k]) || rolls(&world->deployments[k]));
     if (g->max_checked < g->max_active ||
         (bearers <= g->max_active && g->status.active_deployments.count <= (uint32_t)g->max_active))
         g->max_checked = g->max_active;
@@ -62,7 +67,7 @@ void world_check_release(struct world *world, const struct deployment *d)
             continue;
         for (int k = 0; k < world->config.deployments; k++) {
             const struct deployment *other = &world->deployments[k];
-            count += other != d && world_selects(world, g, other) && other->released_by[0] &&
+            count += other != d && world_selects(world, g, other) && has_right(other) &&
                      !other->has_slipped && !other->is_forged &&
                      hold_list_has(other->coordinated_by, g->name);
         }
@@ -103,6 +108,8 @@ static void check_deployment(struct world *world, struct deployment *d)
         world_fail(world, "%s is left with something to roll", d->name);
     else if (d->released_by[0])
         world_fail(world, "%s keeps released-by", d->name);
+    else if (strcmp(d->stepped_by, d->stepper.exists && !d->ignore[0] ? "x" : "") != 0)
+        world_fail(world, "%s is marked by the other policy '%s'", d->name, d->stepped_by);
     else if (strcmp(d->coordinated_by, marks) != 0)
         world_fail(world, "%s is marked '%s', not '%s'", d->name, d->coordinated_by, marks);
     else if (!marks[0] && (d->is_paused || d->held_by[0]))

@@ -125,25 +125,23 @@ static void ask_hand(struct world *world, struct leader *leader, struct request 
         .fence = action->fence,
     };
     struct version *seen = NULL;
+    const struct deployment *deployment = NULL;
     struct hold_state from, to;
 
     for (int i = 0; i < world->config.deployments; i++)
-        if (strcmp(world->deployments[i].name, action->name) == 0)
+        if (strcmp(world->deployments[i].name, action->name) == 0) {
+            deployment = &world->deployments[i];
             seen = leader->deployments[i];
+        }
     if (!seen || !seen->exists || strcmp(seen->d.meta.resource_version, action->resource_version)) {
         world_fail(world, "L%d: %s is written on a version that is not in the store", leader->index,
                    action->name);
         return;
     }
-    const char *hold = sw_annotation(&seen->d.meta, SW_HOLD_BY_USER);
-    struct sw_opinion others = {
-        .verdict = hold ? SW_VERDICT_HOLD_OUT_OF_LINE : SW_VERDICT_FREE,
-        .owners = hold ? "user" : "",
-        .words = "",
-    };
+    request->others = world_others(world, deployment, &seen->d.meta);
     hold_state_of(&seen->d, &from);
     enum hold_outcome outcome =
-        hold_apply(request->batch->arena, &from, &what, COORD_POLICY, &others, &to);
+        hold_apply(request->batch->arena, &from, &what, COORD_POLICY, &request->others, &to);
     if (outcome == HOLD_CHANGES)
         return;
     request->state = ANSWERED;
@@ -290,15 +288,17 @@ void world_leader_runs(struct world *world, struct leader *leader)
         const struct version *seen = leader->deployments[i];
         if (!seen || !seen->exists)
             continue;
-        const char *hold = sw_annotation(&seen->d.meta, SW_HOLD_BY_USER);
+        struct sw_opinion others = world_others(world, &world->deployments[i], &seen->d.meta);
         observed[i] = seen->d;
         if (world->config.mutation == PAUSE_TAKEN_AS_OBSERVED && seen->d.is_paused)
             observed[i].observed_generation = seen->d.meta.generation;
         deployments[snapshot.deployment_count++] = (struct coord_seen_deployment){
             .object = &observed[i],
-            .others = hold ? SW_VERDICT_HOLD_OUT_OF_LINE : SW_VERDICT_FREE,
-            .others_owners = hold ? "user" : "",
-            .others_words = hold ? hold : "",
+            .others = others.verdict,
+            .others_owners = others.owners,
+            .others_words = others.words,
+            .others_select = others.is_selected,
+            .others_gave_it_up = others.has_given_up,
         };
     }
     struct batch *batch = SW_NEW(struct batch);

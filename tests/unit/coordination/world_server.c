@@ -60,6 +60,7 @@ static void set_annotations(struct world *world, const struct deployment *d,
     annotate(list, &count, SW_ORDER, what->order);
     annotate(list, &count, SW_RELEASED_BY, what->released_by);
     annotate(list, &count, SW_SKIP, what->skip);
+    annotate(list, &count, SW_STEPPED_BY, what->stepped_by);
     *to = (struct sw_labels){list, count};
 }
 
@@ -134,6 +135,7 @@ struct submission world_submission(const struct deployment *d)
         .held_by = d->held_by,
         .released_by = d->released_by,
         .coordinated_by = d->coordinated_by,
+        .stepped_by = d->stepped_by,
         .fence = d->fence,
         .hold = d->hold,
         .ignore = d->ignore,
@@ -257,23 +259,15 @@ static bool is_stored(const struct version *now, const char *resource_version)
     return strcmp(text, resource_version) == 0;
 }
 
-static struct sw_opinion others_of(const struct deployment *d)
-{
-    return (struct sw_opinion){
-        .verdict = d->hold[0] ? SW_VERDICT_HOLD_OUT_OF_LINE : SW_VERDICT_FREE,
-        .owners = d->hold[0] ? "user" : "",
-        .words = d->hold,
-    };
-}
-
-static void store_state(struct world *world, struct deployment *d, const struct hold_state *to)
+void world_store_state(struct world *world, struct deployment *d, const struct hold_state *to)
 {
     bool is_spec_changed = d->is_paused != to->is_paused;
 
     d->is_paused = to->is_paused;
     d->held_by = keep(world, to->held_by);
     d->released_by = keep(world, to->released_by);
-    d->coordinated_by = keep(world, to->coordinated_by);
+    d->coordinated_by = keep(world, to->marks[0]);
+    d->stepped_by = keep(world, to->marks[1]);
     d->fence = keep(world, to->fence);
     d->is_users_pause = d->is_paused && !d->held_by[0];
     d->is_references = d->is_references && d->is_users_pause;
@@ -306,9 +300,9 @@ static void apply_hold(struct world *world, struct request *request)
         .fence = request->fence,
     };
     struct hold_state from, to;
-    struct sw_opinion others = others_of(d);
     hold_state_of(&d->now->d, &from);
-    enum hold_outcome outcome = hold_apply(world->arena, &from, &what, COORD_POLICY, &others, &to);
+    enum hold_outcome outcome =
+        hold_apply(world->arena, &from, &what, COORD_POLICY, &request->others, &to);
     request->outcome = outcome == HOLD_REFUSED ? SW_HELD : SW_UNCHANGED;
     request->version = d->now;
     if (outcome != HOLD_CHANGES)
@@ -316,10 +310,17 @@ static void apply_hold(struct world *world, struct request *request)
     if (d->is_users_pause && action->verb != SW_HOLD_ADOPT && (!to.is_paused || to.held_by[0]))
         world_fail(world, "%s: a write of ours undoes or adopts a user's pause", d->name);
     if (action->verb == SW_HOLD_RELEASE) {
+        /* (It may have come under one more coordination since.) */
+        bool has_right = strcmp(hold_list_union(world->arena, from.released_by, action->owners),
+                                hold_list_union(world->arena, from.released_by, "")) == 0;
+        if (has_right && request->others.is_selected && from.is_paused &&
+            hold_list_has_policy(from.held_by, "stepping") &&
+            !hold_list_has_policy(from.held_by, COORD_POLICY))
+            world_fail(world, "%s: we resume what another policy has paused", d->name);
         world_check_release(world, d);
         d->has_passed = false;
     }
-    store_state(world, d, &to);
+    world_store_state(world, d, &to);
     world->writes++;
     world->releases += action->verb == SW_HOLD_RELEASE;
     request->outcome = SW_OK;
@@ -499,11 +500,20 @@ static struct sw_opinion opinion_of(struct world *world, const struct sw_object 
     return opinion;
 }
 
+struct sw_opinion world_coordination_of(struct world *world, const struct sw_object *object,
+                                        const struct sw_object *old)
+{
+    struct version *seen[GROUPS_MAX];
+
+    for (int g = 0; g < world->config.groups; g++)
+        seen[g] = world->groups[g].now;
+    return opinion_of(world, object, old, old != NULL, seen);
+}
+
 bool world_carry_wish(struct world *world, struct deployment *d)
 {
     bool is_held = hold_list_has(d->held_by, "user");
     struct hold_state from, to;
-    struct version *seen[GROUPS_MAX];
 
     if (!d->exists || is_held == (d->hold[0] != '\0'))
         return false;
@@ -511,13 +521,12 @@ bool world_carry_wish(struct world *world, struct deployment *d)
         .verb = is_held ? SW_HOLD_FREE : SW_HOLD_PAUSE,
         .owners = "user",
     };
-    for (int g = 0; g < world->config.groups; g++)
-        seen[g] = world->groups[g].now;
-    struct sw_opinion others = opinion_of(world, &d->now->d.meta, NULL, false, seen);
+    struct sw_opinion others = world_coordination_of(world, &d->now->d.meta, NULL);
+    others = world_all(world, d, &d->now->d.meta, &others);
     hold_state_of(&d->now->d, &from);
     if (hold_apply(world->arena, &from, &what, "user", &others, &to) != HOLD_CHANGES)
         return false;
-    store_state(world, d, &to);
+    world_store_state(world, d, &to);
     world_say(world, "pausing: %s paused %d held-by '%s' released-by '%s'", d->name, d->is_paused,
               d->held_by, d->released_by);
     return true;
@@ -533,6 +542,8 @@ static const char **annotation_slot(struct submission *what, const char *path)
         return &what->released_by;
     if (strstr(path, "coordinated-by"))
         return &what->coordinated_by;
+    if (strstr(path, "stepped-by"))
+        return &what->stepped_by;
     return strstr(path, "fence") ? &what->fence : NULL;
 }
 
@@ -584,10 +595,7 @@ static void review(struct world *world, struct deployment *d, struct submission 
     struct sw_opinion opinion =
         opinion_of(world, review.object, review.old, true, world->webhooks[webhook]);
     struct sw_review_answer answer = {0};
-    if (what->hold[0]) {
-        opinion.verdict = SW_VERDICT_HOLD_OUT_OF_LINE;
-        opinion.owners = hold_list_union(world->arena, opinion.owners, "user");
-    }
+    opinion = world_all(world, d, review.object, &opinion);
     if (mutation == WEBHOOK_ABSENT_MARKS && !opinion.is_selected)
         return;
     const char *forged = what->released_by;
@@ -640,6 +648,7 @@ void world_submit(struct world *world, struct deployment *d, struct submission w
     d->held_by = keep(world, what.held_by);
     d->released_by = keep(world, what.released_by);
     d->coordinated_by = keep(world, what.coordinated_by);
+    d->stepped_by = keep(world, what.stepped_by);
     d->fence = keep(world, what.fence);
     d->hold = keep(world, what.hold);
     d->ignore = keep(world, what.ignore);

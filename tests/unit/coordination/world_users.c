@@ -25,6 +25,7 @@ static void create(struct world *world, struct deployment *d, uint32_t b)
         .held_by = b % 11 == 0 ? "coordination/a" : "",
         .released_by = b % 13 == 0 ? "coordination/a" : "",
         .coordinated_by = "",
+        .stepped_by = "",
         .fence = "",
         .hold = "",
         .ignore = "",
@@ -62,6 +63,7 @@ static void change_deployment(struct world *world, struct deployment *d, uint32_
     case 4: /* kubectl replace: our annotations are gone, and the pause with them */
         what.template_ = (int)(b % TEMPLATES);
         what.held_by = what.released_by = what.coordinated_by = what.fence = "";
+        what.stepped_by = "";
         what.is_paused = false;
         break;
     case 5:
@@ -231,6 +233,7 @@ void world_users_stop(struct world *world)
         if (!d->exists)
             continue;
         struct submission what = world_submission(d);
+        d->stepper.failed = -1;
         bool is_resumed = d->is_users_pause && !d->is_references;
         bool is_changed = is_resumed || d->hold[0];
         if (is_resumed)

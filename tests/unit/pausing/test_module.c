@@ -5,6 +5,9 @@
  */
 #include <errno.h>
 
+#include <slipway/arbiter.h>
+#include <slipway/workloads.h>
+
 #include "base/error.h"
 
 #include "../runtime/fixture.h"
@@ -181,6 +184,35 @@ TEST(it_may_stop_during_a_write)
     end(s);
 }
 
+TEST(a_wish_counts_also_for_the_kinds_that_others_hold)
+{
+    const struct sw_kind *const kinds[] = {&sw_kind_stateful_set, &sw_kind_daemon_set};
+    const struct sw_label wish = {SW_HOLD_BY_USER, "freeze"};
+    struct made_up other = {0};
+    struct sw_error error = {0};
+    struct sw_arena *arena = sw_arena_new(0);
+    struct fixture f;
+
+    fixture_init(&f, NULL);
+    assert_int_equal(sw_core_add(f.core, &sw_module_pausing, NULL, &error), 0);
+    fixture_add(&f, &module_one, &other);
+    for (size_t i = 0; i < 2; i++) {
+        struct sw_object object = {.kind = kinds[i], .namespace_ = "n", .name = "d"};
+        const struct sw_question question = {.object = &object, .arena = arena};
+        struct sw_opinion opinion;
+        sw_arbiters_ask_others(other.self, &question, &opinion);
+        assert_int_equal(opinion.verdict, SW_VERDICT_FREE);
+        object.annotations = (struct sw_labels){&wish, 1};
+        sw_arbiters_ask_others(other.self, &question, &opinion);
+        assert_int_equal(opinion.verdict, SW_VERDICT_HOLD_OUT_OF_LINE);
+        assert_string_equal(opinion.owners, "user");
+        assert_string_equal(opinion.words, "freeze");
+        assert_false(opinion.has_given_up);
+    }
+    sw_arena_free(arena);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -193,6 +225,7 @@ int main(void)
         CASE("pausing", what_met_a_newer_version_is_decided_on_that),
         CASE("pausing", a_lost_answer_is_tried_again),
         CASE("pausing", it_may_stop_during_a_write),
+        CASE("pausing", a_wish_counts_also_for_the_kinds_that_others_hold),
     };
     return RUN(tests);
 }

@@ -15,6 +15,7 @@ struct subject {
     struct sw_label annotations[LABELS_MAX];
 };
 
+/* In the order of their keys, as the decoder delivers them. */
 static void annotate(struct subject *subject, const char *key, const char *value)
 {
     uint32_t count = subject->deployment.meta.annotations.count;
@@ -22,12 +23,14 @@ static void annotate(struct subject *subject, const char *key, const char *value
     if (!value)
         return;
     assert_true(count < LABELS_MAX);
-    subject->annotations[count] = (struct sw_label){key, value};
+    uint32_t at = count;
+    for (; at > 0 && strcmp(subject->annotations[at - 1].key, key) > 0; at--)
+        subject->annotations[at] = subject->annotations[at - 1];
+    subject->annotations[at] = (struct sw_label){key, value};
     subject->deployment.meta.annotations.at = subject->annotations;
     subject->deployment.meta.annotations.count = count + 1;
 }
 
-/* Annotations in the order of their keys, as the decoder delivers them. */
 static void make(struct subject *subject, bool is_paused, const char *coordinated_by,
                  const char *held_by, const char *released_by, uint64_t template_)
 {
@@ -48,6 +51,8 @@ struct outcome {
     bool has_warning;
     bool has_patch;
     char warning[256];
+    const char *further; /* what the arbiters warn of; NULL */
+    const struct sw_json *patch;
 };
 
 static struct sw_opinion selected(void)
@@ -56,7 +61,7 @@ static struct sw_opinion selected(void)
         .verdict = SW_VERDICT_HOLD,
         .is_selected = true,
         .owners = "coordination/web",
-        .marks = "web",
+        .marks = "coordination/web",
         .words = "position 1 of 2",
     };
 }
@@ -82,9 +87,11 @@ static void apply_patch(struct hold_state *state, bool has_annotations, const st
         "/metadata/annotations/slipway.dev~1released-by",
         "/metadata/annotations/slipway.dev~1coordinated-by",
         "/metadata/annotations/slipway.dev~1fence",
+        "/metadata/annotations/slipway.dev~1stepped-by",
+        "/metadata/annotations/slipway.dev~1saved",
     };
-    const char **members[] = {&state->held_by, &state->released_by, &state->coordinated_by,
-                              &state->fence};
+    const char **members[] = {&state->held_by, &state->released_by, &state->marks[0],
+                              &state->fence,   &state->marks[1],    &state->saved};
 
     for (size_t i = 0; i < sw_json_size(patch); i++) {
         const struct sw_json *operation = sw_json_element(patch, i);
@@ -99,7 +106,7 @@ static void apply_patch(struct hold_state *state, bool has_annotations, const st
             state->is_paused = sw_json_get_bool(operation, "value", false);
             is_known = true;
         }
-        for (size_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < sizeof paths / sizeof paths[0]; k++) {
             if (strcmp(path, paths[k]) != 0)
                 continue;
             assert_true(has_annotations);
@@ -108,6 +115,8 @@ static void apply_patch(struct hold_state *state, bool has_annotations, const st
             *members[k] = strcmp(op, "remove") == 0 ? "" : sw_json_get_string(operation, "value");
             is_known = true;
         }
+        if (strncmp(path, "/spec/", 6) == 0)
+            is_known = true; /* an arbiter's */
         assert_true(is_known);
     }
 }
@@ -134,6 +143,8 @@ static struct outcome ask_as(struct subject *now, struct subject *old, struct sw
     hold_state_of(&now->deployment, &outcome.state);
     apply_patch(&outcome.state, review.has_annotations, answer.patch);
     outcome.has_patch = sw_json_size(answer.patch) > 0;
+    outcome.patch = answer.patch;
+    outcome.further = answer.warnings[1];
     outcome.has_warning = answer.warnings[0] != NULL;
     if (outcome.has_warning)
         snprintf(outcome.warning, sizeof(outcome.warning), "%s", answer.warnings[0]);
@@ -173,7 +184,7 @@ TEST(a_created_one_is_held_and_marked)
     make(&now, false, NULL, NULL, NULL, 1);
     struct outcome outcome = ask(&now, NULL, selected());
     check_held(&outcome, "coordination/web");
-    assert_string_equal(outcome.state.coordinated_by, "web");
+    assert_string_equal(outcome.state.marks[0], "web");
     assert_string_equal(outcome.warning, "held by coordination/web: position 1 of 2");
 }
 
@@ -207,7 +218,7 @@ TEST(a_backup_of_a_held_one_counts_as_not_paused)
     outcome = ask(&now, NULL, unselected());
     assert_false(outcome.state.is_paused);
     assert_string_equal(outcome.state.held_by, "");
-    assert_string_equal(outcome.state.coordinated_by, "");
+    assert_string_equal(outcome.state.marks[0], "");
 }
 
 TEST(a_forged_right_is_removed_on_create_and_update)
@@ -221,7 +232,7 @@ TEST(a_forged_right_is_removed_on_create_and_update)
     make(&old, true, "web", "coordination/web", NULL, 1);
     outcome = ask(&now, &old, unselected());
     check_held(&outcome, "coordination/web");
-    assert_string_equal(outcome.state.coordinated_by, "web");
+    assert_string_equal(outcome.state.marks[0], "web");
 }
 
 TEST(the_held_stays_held_whatever_is_submitted)
@@ -252,7 +263,7 @@ TEST(the_released_rolls_whatever_the_cache_says)
     struct outcome outcome = ask(&now, &old, opinion);
     assert_false(outcome.state.is_paused);
     assert_string_equal(outcome.state.released_by, "coordination/web");
-    assert_string_equal(outcome.state.coordinated_by, "web");
+    assert_string_equal(outcome.state.marks[0], "web");
     /* A person may pause it, and resume it. */
     make(&now, true, "web", NULL, "coordination/web", 1);
     outcome = ask(&now, &old, opinion);
@@ -356,7 +367,7 @@ TEST(the_mark_counts_where_the_cache_does_not_know_yet)
     make(&now, false, NULL, NULL, NULL, 2);
     struct outcome outcome = ask(&now, &old, unselected());
     check_held(&outcome, "coordination/web");
-    assert_string_equal(outcome.state.coordinated_by, "web");
+    assert_string_equal(outcome.state.marks[0], "web");
 }
 
 TEST(ignored_means_that_the_pause_is_the_persons_business)
@@ -391,7 +402,7 @@ TEST(a_hold_counts_also_on_the_ignored)
     make(&old, true, NULL, "user", NULL, 1);
     outcome = ask(&now, &old, wish);
     check_held(&outcome, "user");
-    assert_string_equal(outcome.state.coordinated_by, "");
+    assert_string_equal(outcome.state.marks[0], "");
 
     /* The same for a write of ours that another webhook has given a template. */
     make(&old, false, NULL, NULL, NULL, 1);
@@ -408,7 +419,7 @@ static void check_second_round(struct subject *old, bool is_old_paused, const st
     struct subject again;
 
     assert_int_equal(old ? old->deployment.is_paused : false, is_old_paused);
-    make(&again, state->is_paused, state->coordinated_by, state->held_by,
+    make(&again, state->is_paused, state->marks[0], state->held_by,
          state->released_by[0] ? state->released_by : NULL, 3);
     struct outcome second = ask(&again, old, opinion);
     assert_false(second.has_patch);
@@ -525,6 +536,180 @@ TEST(what_another_webhook_does_to_our_own_write_is_undone)
     assert_false(ask_as(&now, &old, unselected(), true).has_patch);
 }
 
+/* ---- with a SteppedRollout ---- */
+
+static void make_stepped(struct subject *subject, bool is_paused, const char *held_by,
+                         const char *released_by, uint64_t template_)
+{
+    make(subject, is_paused, "web", held_by, released_by, template_);
+    annotate(subject, SW_STEPPED_BY, "x");
+}
+
+/* What both say together; a verdict of FREE of both where nobody holds. */
+static struct sw_opinion of_both(enum sw_verdict verdict, const char *holders)
+{
+    return (struct sw_opinion){
+        .verdict = verdict,
+        .is_selected = true,
+        .owners = holders,
+        .marks = "coordination/web,stepping/x",
+        .words = "",
+    };
+}
+
+static const char both[] = "coordination/web,stepping/x";
+
+TEST(a_template_that_stepping_has_not_seen_is_held_on_one_that_has_the_right)
+{
+    struct subject now, old;
+
+    make_stepped(&old, false, NULL, both, 1);
+    make_stepped(&now, false, NULL, both, 2);
+    struct outcome outcome = ask(&now, &old, of_both(SW_VERDICT_HOLD, "stepping/x"));
+    assert_true(outcome.state.is_paused);
+    assert_string_equal(outcome.state.held_by, "stepping/x");
+    assert_string_equal(outcome.state.released_by, both);
+    /* And one that it lets pass, passes. */
+    assert_false(ask(&now, &old, of_both(SW_VERDICT_FREE, both)).has_patch);
+}
+
+TEST(released_by_one_policy_of_two_is_held_by_the_other)
+{
+    struct subject now, old;
+
+    make_stepped(&old, false, NULL, "stepping/x", 1);
+    make_stepped(&now, false, NULL, "stepping/x", 2);
+    struct outcome outcome = ask(&now, &old, of_both(SW_VERDICT_HOLD, "coordination/web"));
+    assert_true(outcome.state.is_paused);
+    assert_string_equal(outcome.state.held_by, "coordination/web");
+    /* The cache knows the SteppedRollout only, which is free. */
+    struct sw_opinion blind = of_both(SW_VERDICT_FREE, "stepping/x");
+    blind.marks = "stepping/x";
+    outcome = ask(&now, &old, blind);
+    assert_true(outcome.state.is_paused);
+    assert_string_equal(outcome.state.held_by, "coordination/web");
+    assert_string_equal(outcome.state.marks[0], "web");
+    assert_string_equal(outcome.state.marks[1], "x");
+}
+
+TEST(a_policy_that_lets_a_new_template_pass_does_not_hold_it_by_its_mark)
+{
+    struct subject now, old;
+    struct sw_opinion suspended = {
+        .is_selected = true,
+        .rests_running = true,
+        .owners = "stepping/x",
+        .marks = "stepping/x",
+        .words = "",
+    };
+
+    make(&old, false, NULL, NULL, NULL, 1);
+    annotate(&old, SW_STEPPED_BY, "x");
+    make(&now, false, NULL, NULL, NULL, 2);
+    annotate(&now, SW_STEPPED_BY, "x");
+    assert_false(ask(&now, &old, suspended).has_patch);
+    assert_false(ask(&now, NULL, suspended).state.is_paused);
+    /* One that nothing is known of is held. */
+    struct outcome outcome = ask(&now, &old, unselected());
+    check_held(&outcome, "stepping/x");
+}
+
+TEST(marks_and_what_is_saved_are_nobody_elses_to_give_or_take)
+{
+    struct subject now, old;
+
+    make_stepped(&old, true, "stepping/x", "coordination/web", 1);
+    annotate(&old, SW_SAVED, "{\"minReadySeconds\":null}");
+    make(&now, false, NULL, NULL, both, 1);
+    annotate(&now, SW_SAVED, "{}");
+    struct outcome outcome = ask(&now, &old, of_both(SW_VERDICT_HOLD, "stepping/x"));
+    assert_true(outcome.state.is_paused);
+    assert_string_equal(outcome.state.held_by, "stepping/x");
+    assert_string_equal(outcome.state.released_by, "coordination/web");
+    assert_string_equal(outcome.state.marks[0], "web");
+    assert_string_equal(outcome.state.marks[1], "x");
+    assert_string_equal(outcome.state.saved, "{\"minReadySeconds\":null}");
+    /* A copy brings nothing with it. */
+    make(&now, false, NULL, NULL, NULL, 1);
+    annotate(&now, SW_STEPPED_BY, "x");
+    annotate(&now, SW_SAVED, "{}");
+    outcome = ask(&now, NULL, unselected());
+    assert_string_equal(outcome.state.marks[1], "");
+    assert_string_equal(outcome.state.saved, "");
+}
+
+static struct sw_json *parsed(const char *text)
+{
+    struct sw_json *value = NULL;
+
+    assert_int_equal(sw_json_parse(arena, text, strlen(text), &value, NULL), 0);
+    return value;
+}
+
+TEST(what_an_arbiter_keeps_is_added_behind_the_hold_with_annotations_to_build_on)
+{
+    struct subject now, old;
+    struct sw_opinion opinion = unselected();
+
+    opinion.warning = "spec.minReadySeconds is kept at 86400";
+    opinion.patch = parsed("[{\"op\":\"add\",\"path\":\"/spec/minReadySeconds\",\"value\":86400},"
+                           "{\"op\":\"add\",\"path\":\"/metadata/annotations/slipway.dev~1saved\","
+                           "\"value\":\"{}\"}]");
+    make(&old, false, NULL, NULL, NULL, 1);
+    make(&now, false, NULL, NULL, NULL, 1);
+    struct outcome outcome = ask(&now, &old, opinion);
+    assert_string_equal(sw_json_dump(outcome.patch, arena, NULL),
+                        "[{\"op\":\"add\",\"path\":\"/metadata/annotations\",\"value\":{}},"
+                        "{\"op\":\"add\",\"path\":\"/spec/minReadySeconds\",\"value\":86400},"
+                        "{\"op\":\"add\",\"path\":\"/metadata/annotations/slipway.dev~1saved\","
+                        "\"value\":\"{}\"}]");
+    assert_false(outcome.has_warning);
+    assert_string_equal(outcome.further, opinion.warning);
+    assert_string_equal(outcome.state.saved, "{}");
+    /* Our own writes are what the policy wants. */
+    outcome = ask_as(&now, &old, opinion, true);
+    assert_false(outcome.has_patch);
+    assert_null(outcome.further);
+    /* But one policy resumes for all of them. */
+    make(&old, true, "web", "coordination/web,stepping/x", NULL, 1);
+    make(&now, false, "web", NULL, "coordination/web,stepping/x", 1);
+    outcome = ask_as(&now, &old, opinion, true);
+    assert_true(outcome.has_patch);
+    assert_string_equal(outcome.state.saved, "{}");
+    make(&old, false, NULL, NULL, NULL, 1);
+    make(&now, false, NULL, NULL, NULL, 1);
+    /* Nobody has a say in the ignored. */
+    annotate(&now, SW_IGNORE, "true");
+    outcome = ask(&now, &old, opinion);
+    assert_false(outcome.has_patch);
+    assert_null(outcome.further);
+}
+
+TEST(what_an_arbiter_refuses_is_refused_unless_it_is_our_own)
+{
+    struct subject now, old;
+    struct sw_opinion opinion = selected();
+    struct sw_review review = {
+        .operation = SW_OPERATION_UPDATE, .object = &now.deployment.meta, .arena = arena};
+    struct sw_review_answer answer = {0};
+
+    opinion.refusal = "it is being rolled back";
+    make(&old, true, "web", "coordination/web", NULL, 1);
+    make(&now, true, "web", "coordination/web", NULL, 2);
+    review.old = &old.deployment.meta;
+    hold_review(&review, &opinion, false, &answer);
+    assert_true(answer.is_denied);
+    assert_string_equal(answer.deny_message, "it is being rolled back");
+    assert_null(answer.patch);
+    answer = (struct sw_review_answer){0};
+    hold_review(&review, &opinion, true, &answer);
+    assert_false(answer.is_denied);
+    annotate(&now, SW_IGNORE, "true");
+    answer = (struct sw_review_answer){0};
+    hold_review(&review, &opinion, false, &answer);
+    assert_false(answer.is_denied);
+}
+
 int main(void)
 {
 #define ROW(does_this)                                                                \
@@ -556,6 +741,12 @@ int main(void)
         ROW(a_persons_wish_to_hold_is_obeyed_without_any_coordination),
         ROW(what_we_write_ourselves_passes),
         ROW(what_another_webhook_does_to_our_own_write_is_undone),
+        ROW(a_template_that_stepping_has_not_seen_is_held_on_one_that_has_the_right),
+        ROW(released_by_one_policy_of_two_is_held_by_the_other),
+        ROW(a_policy_that_lets_a_new_template_pass_does_not_hold_it_by_its_mark),
+        ROW(marks_and_what_is_saved_are_nobody_elses_to_give_or_take),
+        ROW(what_an_arbiter_keeps_is_added_behind_the_hold_with_annotations_to_build_on),
+        ROW(what_an_arbiter_refuses_is_refused_unless_it_is_our_own),
     };
     return RUN(tests);
 }

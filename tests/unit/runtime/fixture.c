@@ -43,13 +43,15 @@ const struct sw_module module_three = MADE_UP("three");
 void fixture_init(struct fixture *f, const struct sw_core_options *options)
 {
     static const struct sw_core_options usual = {.username = "me"};
+    struct sw_core_options with_fetcher = options ? *options : usual;
 
     f->loop = sw_loop_virtual_new(WALL_US, 1);
     f->transport = fake_transport_new(f->loop);
     f->metrics = sw_metrics_new();
+    f->fetcher = fake_fetcher_new(f->loop);
+    with_fetcher.fetcher = &f->fetcher->base;
     fake_log_init(&f->log, f->loop);
-    f->core = sw_core_new(f->loop, &f->transport->base, options ? options : &usual, f->metrics,
-                          &f->log.log);
+    f->core = sw_core_new(f->loop, &f->transport->base, &with_fetcher, f->metrics, &f->log.log);
 }
 
 void fixture_done(struct fixture *f)
@@ -58,6 +60,7 @@ void fixture_done(struct fixture *f)
     sw_loop_virtual_advance(f->loop, 0);
     assert_int_equal(fake_open_count(f->transport), 0);
     fake_transport_free(f->transport);
+    fake_fetcher_free(f->fetcher);
     sw_metrics_free(f->metrics);
     fake_log_done(&f->log);
     assert_int_equal(sw_loop_close(f->loop), 0);

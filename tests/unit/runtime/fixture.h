@@ -15,10 +15,12 @@
 #include "runtime/core.h"
 
 #include "../kube/fake_transport.h"
+#include "fake_fetcher.h"
 
 struct fixture {
     struct sw_loop *loop;
     struct fake_transport *transport;
+    struct fake_fetcher *fetcher; /* of requests to other servers */
     struct sw_metrics *metrics;
     struct fake_log log;
     struct sw_core *core;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <slipway/admission.h>
 #include <slipway/watch.h>
+#include <slipway/workloads.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -414,6 +415,127 @@ TEST(counts_answers_by_status)
     end(r);
 }
 
+/* ---- several modules, several kinds ---- */
+
+struct widget {
+    struct sw_object meta;
+    int32_t size;
+};
+
+static const struct sw_bind widget_fields[] = {
+    SW_BIND("/spec/size", SW_BIND_INT32, struct widget, size),
+    SW_BIND_END,
+};
+
+static const struct sw_kind widgets = {
+    .group = "example.org",
+    .version = "v1alpha1",
+    .kind = "Widget",
+    .plural = "widgets",
+    .size = sizeof(struct widget),
+    .fields = widget_fields,
+};
+
+static void say_what_was_read(struct sw_instance *self, const struct sw_review *review,
+                              struct sw_review_answer *answer)
+{
+    const struct sw_object *object = review->object;
+    struct sw_json *operation;
+    int size = 0;
+
+    if (object->kind == &sw_kind_stateful_set)
+        size = ((const struct sw_stateful_set *)(const void *)object)->partition;
+    else if (object->kind == &sw_kind_daemon_set)
+        size = ((const struct sw_daemon_set *)(const void *)object)->min_ready_seconds;
+    else
+        size = ((const struct widget *)(const void *)object)->size;
+    answer->warnings[0] = sw_arena_printf(review->arena, "%s saw %s %s of %d", sw_name(self),
+                                          object->kind->kind, object->name, size);
+    answer->patch = sw_json_array(review->arena);
+    operation = sw_json_append_object(answer->patch);
+    sw_json_set_string(operation, "op", "remove");
+    sw_json_set_string(operation, "path", "/a");
+}
+
+static int start_routes(struct sw_instance *self, void *arg)
+{
+    const struct sw_admission *admission = arg;
+
+    for (; admission->path; admission++)
+        assert_int_equal(sw_admission_register(self, admission), 0);
+    return 0;
+}
+
+static const char *review_of(const char *group, const char *version, const char *plural,
+                             const char *object)
+{
+    static char text[2048];
+
+    snprintf(text, sizeof(text),
+             "\"operation\":\"UPDATE\",\"resource\":{\"group\":\"%s\",\"version\":\"%s\","
+             "\"resource\":\"%s\"},\"object\":%s,\"oldObject\":%s",
+             group, version, plural, object, object);
+    return review(text);
+}
+
+static bool was_warned(const struct reviewer *r, const char *text)
+{
+    return r->out.bytes && strstr(r->out.bytes, text);
+}
+
+TEST(asks_each_module_at_its_own_path_about_its_own_kinds)
+{
+    static const char set[] = "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"updateStrategy\":{"
+                              "\"rollingUpdate\":{\"partition\":3}},\"template\":{}}}";
+    static const char daemon[] =
+        "{\"metadata\":{\"name\":\"log\"},\"spec\":{\"minReadySeconds\":5,\"template\":{}}}";
+    static const char widget[] = "{\"metadata\":{\"name\":\"w\"},\"spec\":{\"size\":7}}";
+    struct sw_admission of_one[] = {
+        {"/sets", "sets.x", &sw_kind_stateful_set, true, true, true, false, false,
+         say_what_was_read},
+        {"/widgets", "widgets.x", &widgets, false, true, true, false, false, say_what_was_read},
+        {0},
+    };
+    struct sw_admission of_two[] = {
+        {"/daemons", "daemons.x", &sw_kind_daemon_set, true, true, true, false, false,
+         say_what_was_read},
+        {0},
+    };
+    struct made_up one = {.start = start_routes, .arg = of_one},
+                   two = {.start = start_routes, .arg = of_two};
+    struct reviewer r = {.arena = sw_arena_new(0)};
+
+    sw_buf_init(&r.out, SIZE_MAX);
+    fixture_init(&r.f, NULL);
+    fixture_add(&r.f, &module_one, &one);
+    fixture_add(&r.f, &module_two, &two);
+    fixture_open(&r.f);
+    struct sw_admission_request request = {.path = "/sets"};
+    request.body = review_of("apps", "v1", "statefulsets", set);
+    assert_int_equal(ask_with(&r, request), 200);
+    assert_true(was_warned(&r, "one saw StatefulSet db of 3"));
+    assert_true(was_warned(&r, "\"patch\":"));
+    request = (struct sw_admission_request){.path = "/daemons"};
+    request.body = review_of("apps", "v1", "daemonsets", daemon);
+    assert_int_equal(ask_with(&r, request), 200);
+    assert_true(was_warned(&r, "two saw DaemonSet log of 5"));
+    request = (struct sw_admission_request){.path = "/widgets"};
+    request.body = review_of("example.org", "v1alpha1", "widgets", widget);
+    assert_int_equal(ask_with(&r, request), 200);
+    assert_true(was_warned(&r, "one saw Widget w of 7"));
+    assert_false(was_warned(&r, "\"patch\":")); /* who validates changes nothing */
+    /* Another kind at a path is none of its business. */
+    request.body = review_of("apps", "v1", "daemonsets", daemon);
+    assert_int_equal(ask_with(&r, request), 200);
+    assert_false(was_warned(&r, "saw"));
+    request.body = review_of("example.org", "v1", "widgets", widget);
+    assert_int_equal(ask_with(&r, request), 200);
+    assert_false(was_warned(&r, "saw"));
+    fixture_done(&r.f);
+    sw_buf_done(&r.out);
+    sw_arena_free(r.arena);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -432,6 +554,7 @@ int main(void)
         CASE("admission", encodes_patches_in_base64),
         CASE("admission", refuses_a_review_cut_at_any_place),
         CASE("admission", counts_answers_by_status),
+        CASE("admission", asks_each_module_at_its_own_path_about_its_own_kinds),
     };
     return RUN(tests);
 }

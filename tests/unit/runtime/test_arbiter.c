@@ -7,6 +7,7 @@
 #include <slipway/arbiter.h>
 #include <slipway/record.h>
 #include <slipway/watch.h>
+#include <slipway/workloads.h>
 
 #include "base/error.h"
 
@@ -316,6 +317,86 @@ TEST(are_cut_between_characters)
     fixture_done(&f);
 }
 
+TEST(say_what_they_refuse_warn_of_and_keep_one_after_the_other)
+{
+    struct fixture f;
+    struct sw_arena *arena = sw_arena_new(0);
+    struct sw_json *a_patch = sw_json_array(arena), *b_patch = sw_json_array(arena);
+    sw_json_set_string(sw_json_append_object(a_patch), "op", "a");
+    sw_json_set_string(sw_json_append_object(b_patch), "op", "b");
+    sw_json_set_string(sw_json_append_object(b_patch), "op", "c");
+    struct sw_opinion a = {OUT, true, false, "c/x", "c/x", "", .refusal = "no", .patch = a_patch},
+                      b = {HOLD,
+                           true,
+                           false,
+                           "s/y",
+                           "s/y",
+                           "",
+                           .has_given_up = true,
+                           .refusal = "never",
+                           .warning = "look out",
+                           .patch = b_patch},
+                      got;
+    struct judge one = {.opinion = &a}, two = {.opinion = &b}, three = {0};
+
+    fixture_init(&f, NULL);
+    add(&f, &module_one, &one);
+    add(&f, &module_two, &two);
+    add(&f, &module_three, &three);
+    open_with_deployment(&f);
+    struct sw_question question = {
+        .object = sw_lookup(three.made_up.self, &sw_kind_deployment, "n", "a"), .arena = arena};
+    sw_arbiters_ask(three.made_up.self, &question, &got);
+    assert_true(got.has_given_up);
+    assert_string_equal(got.refusal, "no; never");
+    assert_string_equal(got.warning, "look out");
+    assert_string_equal(sw_json_dump(got.patch, arena, NULL),
+                        "[{\"op\":\"a\"},{\"op\":\"b\"},{\"op\":\"c\"}]");
+    assert_string_equal(got.marks, "c/x,s/y");
+    /* What one of them keeps of its own patch is as it was. */
+    assert_int_equal(sw_json_size(a_patch), 1);
+    sw_arbiters_ask_others(two.made_up.self, &question, &got);
+    assert_false(got.has_given_up);
+    assert_string_equal(got.refusal, "no");
+    assert_null(got.warning);
+    sw_arena_free(arena);
+    fixture_done(&f);
+}
+
+static void on_opinion(struct sw_instance *self, const char *namespace_, const char *name)
+{
+    struct judge *j = (*(struct made_up **)sw_state(self))->arg;
+
+    snprintf(j->recorded, sizeof(j->recorded), "%s/%s", namespace_, name);
+    j->answers++;
+}
+
+static int start_listening(struct sw_instance *self, void *arg)
+{
+    (void)arg;
+    return sw_on_opinion(self, &sw_kind_deployment, on_opinion);
+}
+
+TEST(tell_the_others_that_they_have_changed_their_mind)
+{
+    struct fixture f;
+    struct judge one = {0}, two = {0};
+
+    one.made_up = (struct made_up){.start = start_listening, .arg = &one};
+    two.made_up = (struct made_up){.start = start_listening, .arg = &two};
+    fixture_init(&f, NULL);
+    fixture_add(&f, &module_one, &one.made_up);
+    fixture_add(&f, &module_two, &two.made_up);
+    fixture_open(&f);
+    sw_opinion_changed(one.made_up.self, &sw_kind_deployment, "n", "a");
+    assert_int_equal(one.answers, 0);
+    assert_int_equal(two.answers, 1);
+    assert_string_equal(two.recorded, "n/a");
+    sw_opinion_changed(one.made_up.self, &sw_kind_stateful_set, "n", "a");
+    assert_int_equal(two.answers, 1);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -327,6 +408,8 @@ int main(void)
         CASE("hand", is_only_one),
         CASE("records", go_to_every_sink_and_to_the_log),
         CASE("records", are_cut_between_characters),
+        CASE("arbiters", say_what_they_refuse_warn_of_and_keep_one_after_the_other),
+        CASE("arbiters", tell_the_others_that_they_have_changed_their_mind),
     };
     return RUN(tests);
 }

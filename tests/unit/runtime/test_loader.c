@@ -167,7 +167,7 @@ TEST(refuses_a_file_that_belongs_to_no_module)
 
 TEST(refuses_what_is_no_module_of_this_slipway)
 {
-    expect_refused("old", SW_E_ABI, "old.so: built for another slipway (ABI 4, descriptor of 24");
+    expect_refused("old", SW_E_ABI, "old.so: built for another slipway (ABI 5, descriptor of 24");
     expect_refused("nothing", -ENOEXEC,
                    "nothing.so: not a module: it does not export "
                    "sw_module_nothing");

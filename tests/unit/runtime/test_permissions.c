@@ -2,7 +2,9 @@
 /*
  * Asking what we may do: one question for each thing, one message for all that is missing.
  */
+#include <slipway/read.h>
 #include <slipway/watch.h>
+#include <slipway/workloads.h>
 #include <slipway/write.h>
 
 #include "../test.h"
@@ -136,6 +138,35 @@ TEST(that_are_missing_stand_in_one_message)
     fixture_done(&f);
 }
 
+static int start_reader(struct sw_instance *self, void *arg)
+{
+    (void)arg;
+    sw_read_declare(self, &sw_kind_pod, true);
+    sw_read_declare(self, &sw_kind_secret, false);
+    return 0;
+}
+
+TEST(are_asked_for_what_is_read)
+{
+    static const struct sw_core_options options = {
+        .username = "me", .namespace_ = "shop", .checks_permissions = true};
+    struct made_up made_up = {.start = start_reader};
+    struct server server = {.denied = {"\"list\"", "\"secrets\""}};
+    struct fixture f;
+
+    fixture_init(&f, &options);
+    f.transport->on_request = on_request;
+    f.transport->arg = &server;
+    fixture_add(&f, &module_one, &made_up);
+    fixture_open(&f);
+    fixture_turn(&f);
+    assert_int_equal(server.asked, 3);
+    assert_non_null(strstr(server.questions, "{\"verb\":\"get\",\"group\":\"\",\"resource\":"
+                                             "\"pods\",\"namespace\":\"shop\"}"));
+    assert_true(fake_log_has(&f.log, "list pods in namespace shop; get secrets in namespace shop"));
+    fixture_done(&f);
+}
+
 TEST(are_not_complained_about_if_nobody_answers)
 {
     struct fixture f;
@@ -171,6 +202,7 @@ int main(void)
         CASE("permissions", are_asked_for_what_will_be_needed),
         CASE("permissions", are_asked_for_what_verifies_callers),
         CASE("permissions", that_are_missing_stand_in_one_message),
+        CASE("permissions", are_asked_for_what_is_read),
         CASE("permissions", are_not_complained_about_if_nobody_answers),
         CASE("permissions", are_asked_for_again_until_the_server_answers),
     };

@@ -96,8 +96,21 @@ static const char *list(const char *next, const char *items)
 #define HELD_FIRST "\"slipway.dev/held-by\":\"coordination/x\",\"slipway.dev/order\":\"-1\""
 #define PAUSED "\"paused\":true"
 
+/* Of the other kinds there is nothing. */
+static void answer_asides(struct releaser *r)
+{
+    static const char *const plurals[] = {"/steppedrollouts?", "/statefulsets?", "/daemonsets?"};
+
+    for (size_t i = 0; i < sizeof plurals / sizeof plurals[0]; i++) {
+        struct fake_request *request = fake_find(r->transport, plurals[i]);
+        if (request)
+            fake_answer(request, 404, NULL, "{}");
+    }
+}
+
 static struct fake_request *the_list(struct releaser *r)
 {
+    answer_asides(r);
     return fake_the(r->transport, "/deployments?limit=500");
 }
 
@@ -148,6 +161,7 @@ TEST(decides_anew_when_the_deployment_has_changed)
 {
     struct releaser *r = begin((struct sw_release_all_options){.namespace_ = "shop"});
 
+    answer_asides(r);
     fake_answer(fake_the(r->transport, "/namespaces/shop/deployments?limit=500"), 200, NULL,
                 list("", deployment("held", "1", HELD, PAUSED)));
     fake_answer(fake_the(r->transport, "/deployments/held"), 409, NULL, "{}");
@@ -461,6 +475,162 @@ TEST(in_order_a_write_that_failed_is_sent_again_after_a_pause)
     end(r);
 }
 
+/* ---- the other kinds, and what a policy has saved ---- */
+
+static const char *object_of(const char *kind, const char *name, const char *metadata,
+                             const char *spec)
+{
+    static char texts[8][1024];
+    static unsigned at;
+    char *text = texts[at++ % 8];
+
+    snprintf(text, 1024,
+             "{\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"shop\",\"uid\":\"u\","
+             "\"resourceVersion\":\"1\",%s},\"spec\":{%s}}",
+             kind, name, metadata, spec);
+    return text;
+}
+
+static const char *list_of(const char *kind, const char *items)
+{
+    static char text[8192];
+
+    snprintf(text, sizeof(text),
+             "{\"kind\":\"%sList\",\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s]}", kind,
+             items);
+    return text;
+}
+
+#define STEPPED "\"slipway.dev/held-by\":\"stepping/x\",\"slipway.dev/stepped-by\":\"x\""
+
+TEST(puts_back_what_stepping_has_saved_and_removes_its_finalizers)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+
+    fake_answer(fake_the(r->transport, "/apis/slipway.dev/v1alpha1/steppedrollouts?limit=500"), 200,
+                NULL,
+                list_of("SteppedRollout",
+                        object_of("SteppedRollout", "x",
+                                  "\"finalizers\":[\"a/b\",\"slipway.dev/stepping\"]", "")));
+    struct fake_request *patch = fake_the(r->transport, "/steppedrollouts/x");
+    assert_string_equal(patch->body,
+                        "{\"metadata\":{\"finalizers\":[\"a/b\"],\"resourceVersion\":\"1\"}}");
+    fake_answer(patch, 200, NULL, object_of("SteppedRollout", "x", "\"finalizers\":[]", ""));
+
+    fake_answer(
+        fake_the(r->transport, "/statefulsets?limit=500"), 200, NULL,
+        list_of("StatefulSet",
+                object_of("StatefulSet", "db",
+                          "\"annotations\":{" STEPPED
+                          ",\"slipway.dev/saved\":\"{\\\"updateStrategy\\\":{\\\"type\\\":"
+                          "\\\"RollingUpdate\\\",\\\"rollingUpdate\\\":{\\\"partition\\\":1}}}\"}",
+                          "\"updateStrategy\":{\"type\":\"RollingUpdate\"}")));
+    patch = fake_the(r->transport, "/statefulsets/db");
+    assert_string_equal(patch->body,
+                        "{\"metadata\":{\"annotations\":{\"slipway.dev/held-by\":null,"
+                        "\"slipway.dev/stepped-by\":null,\"slipway.dev/saved\":null},"
+                        "\"resourceVersion\":\"1\"},\"spec\":{\"updateStrategy\":{\"type\":"
+                        "\"RollingUpdate\",\"rollingUpdate\":{\"partition\":1,"
+                        "\"maxUnavailable\":null,\"maxSurge\":null}}}}");
+    fake_answer(patch, 200, NULL, object_of("StatefulSet", "db", "\"labels\":{}", ""));
+
+    char items[4096];
+    snprintf(items, sizeof(items), "%s,%s,%s",
+             object_of("DaemonSet", "absent",
+                       "\"annotations\":{\"slipway.dev/saved\":\"{\\\"updateStrategy\\\":null}\"}",
+                       ""),
+             object_of("DaemonSet", "by-hand",
+                       "\"annotations\":{\"slipway.dev/saved\":\"{\\\"updateStrategy\\\":{"
+                       "\\\"type\\\":\\\"OnDelete\\\"}}\"}",
+                       ""),
+             object_of("DaemonSet", "other", "\"annotations\":{\"slipway.dev/hold\":\"x\"}", ""));
+    fake_answer(fake_the(r->transport, "/daemonsets?limit=500"), 200, NULL,
+                list_of("DaemonSet", items));
+    patch = fake_the(r->transport, "/daemonsets/absent");
+    assert_non_null(strstr(patch->body, "\"spec\":{\"updateStrategy\":null}"));
+    fake_answer(patch, 200, NULL, object_of("DaemonSet", "absent", "\"labels\":{}", ""));
+    patch = fake_the(r->transport, "/daemonsets/by-hand");
+    assert_non_null(
+        strstr(patch->body,
+               "\"spec\":{\"updateStrategy\":{\"type\":\"OnDelete\",\"rollingUpdate\":null}}"));
+    fake_answer(patch, 200, NULL, object_of("DaemonSet", "by-hand", "\"labels\":{}", ""));
+
+    snprintf(items, sizeof(items), "%s,%s",
+             deployment("web", "1",
+                        STEPPED ",\"slipway.dev/saved\":\"{\\\"minReadySeconds\\\":null,"
+                                "\\\"progressDeadlineSeconds\\\":600}\"",
+                        PAUSED),
+             deployment("odd", "1", STEPPED ",\"slipway.dev/saved\":\"{\"", PAUSED));
+    fake_answer(fake_the(r->transport, "/deployments?limit=500"), 200, NULL, list("", items));
+    patch = fake_the(r->transport, "/deployments/web");
+    assert_non_null(strstr(patch->body, "\"spec\":{\"minReadySeconds\":null,"
+                                        "\"progressDeadlineSeconds\":600,\"paused\":false}"));
+    assert_null(find(r, "odd"));
+    fake_answer(patch, 200, NULL, deployment("web", "2", "", ""));
+    assert_string_equal(
+        r->out.bytes,
+        "NAMESPACE  DEPLOYMENT         HELD BY     RESULT\n"
+        "shop       SteppedRollout x   -           finalizer removed\n"
+        "shop       StatefulSet db     stepping/x  strategy put back\n"
+        "shop       DaemonSet absent   -           strategy put back\n"
+        "shop       DaemonSet by-hand  -           strategy put back\n"
+        "shop       web                stepping/x  resumed\n"
+        "shop       odd                stepping/x  failed: slipway.dev/saved cannot be read: put "
+        "spec right by hand, then remove it\n"
+        "done: 4 resumed, 1 unmarked, 1 failed\n");
+    end(r);
+}
+
+/* It would stay as it is held for ever, and nothing would show it any more. */
+TEST(a_set_of_which_no_strategy_is_saved_is_not_called_let_go)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+    char items[4096];
+
+    fake_answer(fake_the(r->transport, "/steppedrollouts?"), 404, NULL, "{}");
+    snprintf(items, sizeof(items), "%s,%s",
+             object_of("StatefulSet", "none",
+                       "\"annotations\":{" STEPPED ",\"slipway.dev/saved\":\"{}\"}", ""),
+             object_of("StatefulSet", "odd",
+                       "\"annotations\":{" STEPPED
+                       ",\"slipway.dev/saved\":\"{\\\"updateStrategy\\\":3}\"}",
+                       ""));
+    fake_answer(fake_the(r->transport, "/statefulsets?"), 200, NULL, list_of("StatefulSet", items));
+    assert_null(fake_find(r->transport, "/statefulsets/none"));
+    assert_null(fake_find(r->transport, "/statefulsets/odd"));
+    fake_answer(fake_the(r->transport, "/daemonsets?"), 404, NULL, "{}");
+    fake_answer(the_list(r), 200, NULL, list("", deployment("free", "1", "", "")));
+    assert_int_equal(r->result.failed, 2);
+    assert_non_null(strstr(r->out.bytes, "slipway.dev/saved cannot be read"));
+    end(r);
+}
+
+TEST(lets_deployments_go_whatever_becomes_of_the_other_kinds)
+{
+    struct releaser *r = begin((struct sw_release_all_options){0});
+
+    fake_answer(fake_the(r->transport, "/steppedrollouts?"), 404, NULL, "{}");
+    fake_answer(fake_the(r->transport, "/statefulsets?"), 403, NULL,
+                "{\"kind\":\"Status\",\"code\":403,\"message\":\"not these\"}");
+    fake_break(fake_the(r->transport, "/daemonsets?"), -104);
+    for (int i = 0; i < 20 && fake_find(r->transport, "/daemonsets?"); i++)
+        fake_break(fake_the(r->transport, "/daemonsets?"), -104);
+    sw_loop_virtual_advance(r->loop, 60000);
+    while (fake_find(r->transport, "/daemonsets?")) {
+        fake_break(fake_the(r->transport, "/daemonsets?"), -104);
+        sw_loop_virtual_advance(r->loop, 60000);
+    }
+    fake_answer(the_list(r), 200, NULL, list("", deployment("held", "1", HELD, PAUSED)));
+    fake_answer(find(r, "held"), 200, NULL, deployment("held", "2", "", ""));
+    assert_non_null(strstr(r->out.bytes, "cannot list StatefulSets: 403 not these\n"));
+    assert_non_null(strstr(r->out.bytes, "cannot list DaemonSets: "));
+    assert_null(strstr(r->out.bytes, "SteppedRollouts"));
+    assert_true(r->result.is_list_complete);
+    assert_int_equal(r->result.resumed, 1);
+    assert_int_equal(r->result.failed, 2);
+    end(r);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -479,6 +649,9 @@ int main(void)
         CASE("release-all", in_order_one_that_is_held_again_or_paused_is_noticed),
         CASE("release-all", in_order_one_that_gets_marks_back_while_it_rolls_loses_them_again),
         CASE("release-all", in_order_a_write_that_failed_is_sent_again_after_a_pause),
+        CASE("release-all", puts_back_what_stepping_has_saved_and_removes_its_finalizers),
+        CASE("release-all", a_set_of_which_no_strategy_is_saved_is_not_called_let_go),
+        CASE("release-all", lets_deployments_go_whatever_becomes_of_the_other_kinds),
     };
     return RUN(tests);
 }

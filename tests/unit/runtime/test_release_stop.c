@@ -90,6 +90,10 @@ TEST(deletes_the_webhook_configuration_then_scales_to_0_then_waits_for_the_pods)
 
     assert_string_equal(webhook->method, "DELETE");
     fake_answer(webhook, 200, NULL, "{\"kind\":\"Status\",\"status\":\"Success\"}");
+    /* It would stop the writes that follow, with nobody behind it. */
+    webhook = fake_the(s->transport, "/validatingwebhookconfigurations/slipway");
+    assert_string_equal(webhook->method, "DELETE");
+    fake_answer(webhook, 200, NULL, "{\"kind\":\"Status\",\"status\":\"Success\"}");
     struct fake_request *scale =
         fake_the(s->transport, "/apis/apps/v1/namespaces/kube-system/deployments/slipway");
     assert_string_equal(scale->method, "PATCH");
@@ -100,6 +104,7 @@ TEST(deletes_the_webhook_configuration_then_scales_to_0_then_waits_for_the_pods)
     sw_loop_virtual_advance(s->loop, 1000);
     fake_answer(the_pods(s), 200, NULL, PODS(""));
     assert_string_equal(s->out.bytes, "webhook configuration slipway: deleted\n"
+                                      "validating webhook configuration slipway: deleted\n"
                                       "Deployment kube-system/slipway: scaled to 0, its Pods are "
                                       "gone\n");
     assert_string_equal(s->why, "");
@@ -111,6 +116,8 @@ TEST(what_is_not_there_need_not_be_stopped)
     struct stopper *s = begin("slipway");
 
     fake_answer(fake_the(s->transport, "/mutatingwebhookconfigurations/slipway"), 404, NULL,
+                NOT_FOUND);
+    fake_answer(fake_the(s->transport, "/validatingwebhookconfigurations/slipway"), 404, NULL,
                 NOT_FOUND);
     fake_answer(fake_the(s->transport, "/deployments/slipway"), 404, NULL, NOT_FOUND);
     assert_string_equal(s->why, "");

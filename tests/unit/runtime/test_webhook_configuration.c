@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <slipway/admission.h>
+#include <slipway/workloads.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -496,6 +497,9 @@ TEST(that_has_changed_meanwhile_is_read_again)
     check_read_again(422, "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\","
                           "\"message\":\"the server rejected our request: testing path "
                           "/metadata/resourceVersion: test failed\",\"code\":422}");
+    check_read_again(422, "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\","
+                          "\"message\":\"the server rejected our request due to an error in our "
+                          "request\",\"code\":422}");
     check_read_again(409, "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409}");
 }
 
@@ -632,6 +636,104 @@ TEST(needs_permissions_for_that_object_alone)
     done(h);
 }
 
+/* ---- several modules, both objects ---- */
+
+static const struct sw_kind widgets = {
+    .group = "example.org",
+    .version = "v1alpha1",
+    .kind = "Widget",
+    .plural = "widgets",
+    .size = sizeof(struct sw_object),
+};
+
+static int start_more(struct sw_instance *self, void *arg)
+{
+    struct sw_admission more = ours;
+
+    (void)arg;
+    more.path = "/sets";
+    more.webhook_name = "sets.example.org";
+    more.kind = &sw_kind_stateful_set;
+    int code = sw_admission_register(self, &more);
+    if (code)
+        return code;
+    more.path = "/validate";
+    more.webhook_name = "widgets.example.org";
+    more.kind = &widgets;
+    more.is_mutating = false;
+    return sw_admission_register(self, &more);
+}
+
+static void serve_one(struct hook *h, const char *kind, const char *path, const char *entries)
+{
+    SW_AUTO(char, sw_free)
+    list = sw_asprintf("{\"kind\":\"%sList\",\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[{"
+                       "\"metadata\":{\"name\":\"slipway\",\"uid\":\"u\",\"resourceVersion\":"
+                       "\"5\"},\"webhooks\":[%s]}]}",
+                       kind, entries);
+    SW_AUTO(char, sw_free) limit = sw_asprintf("%s?limit=", path);
+    SW_AUTO(char, sw_free) watch = sw_asprintf("%s?watch=", path);
+
+    fake_answer(fake_the(h->f.transport, limit), 200, NULL, list);
+    fake_head(fake_the(h->f.transport, watch), 200, NULL);
+    fixture_turn(&h->f);
+}
+
+TEST(of_several_modules_is_kept_in_both_objects)
+{
+    struct hook *h = hook_new(NULL, NULL); /* no CA: caBundle stays */
+    struct made_up more = {.start = start_more};
+    struct sw_error error = {0};
+
+    fixture_add(&h->f, &module_one, &h->made_up);
+    fixture_add(&h->f, &module_two, &more);
+    assert_int_equal(sw_core_add(h->f.core, &sw_webhook_configuration, &h->options, &error), 0);
+    fixture_open(&h->f);
+    serve_one(h, "MutatingWebhookConfiguration", "/mutatingwebhookconfigurations",
+              "{\"name\":\"sets.example.org\",\"clientConfig\":{\"url\":\"https://h/sets\"},"
+              "\"rules\":" RULES "},"
+              "{\"name\":\"ours.example.org\",\"clientConfig\":{\"url\":\"https://h/ours\"},"
+              "\"rules\":" RULES "}");
+    /* The first one's rules speak of another kind. */
+    struct fake_request *patch = fake_the(h->f.transport, "/mutatingwebhookconfigurations/slipway");
+    assert_non_null(strstr(patch->body, "\"value\":\"sets.example.org\""));
+    assert_non_null(strstr(patch->body, "\"/webhooks/0/rules\""));
+    assert_non_null(strstr(patch->body, "\"resources\":[\"statefulsets\"]"));
+    assert_null(strstr(patch->body, "/webhooks/1"));
+    assert_false(is_up_to_date(h));
+
+    serve_one(
+        h, "ValidatingWebhookConfiguration", "/validatingwebhookconfigurations",
+        "{\"name\":\"widgets.example.org\",\"clientConfig\":{\"service\":{\"name\":\"s\",\"path\":"
+        "\"/wrong\"}},\"rules\":[]}");
+    patch = fake_the(h->f.transport, "/validatingwebhookconfigurations/slipway");
+    assert_non_null(strstr(patch->body, "\"/webhooks/0/clientConfig/service/path\""));
+    assert_non_null(strstr(patch->body, "\"apiGroups\":[\"example.org\"]"));
+    assert_non_null(strstr(patch->body, "\"apiVersions\":[\"v1alpha1\"]"));
+    assert_null(strstr(patch->body, "reinvocationPolicy"));
+    /* Each is written by itself; only both together are right. */
+    fake_answer(patch, 200, NULL,
+                "{\"metadata\":{\"name\":\"slipway\",\"uid\":\"u\",\"resourceVersion\":\"6\"},"
+                "\"webhooks\":[{\"name\":\"widgets.example.org\",\"clientConfig\":{\"service\":{"
+                "\"name\":\"s\","
+                "\"path\":\"/validate\"}},\"rules\":[{\"apiGroups\":[\"example.org\"],"
+                "\"apiVersions\":[\"v1alpha1\"],\"resources\":[\"widgets\"],\"operations\":["
+                "\"CREATE\",\"UPDATE\"],\"scope\":\"Namespaced\"}]}]}");
+    fixture_turn(&h->f);
+    assert_false(is_up_to_date(h));
+    fake_answer(fake_the(h->f.transport, "/mutatingwebhookconfigurations/slipway"), 200, NULL,
+                "{\"metadata\":{\"name\":\"slipway\",\"uid\":\"u\",\"resourceVersion\":\"7\"},"
+                "\"webhooks\":[{\"name\":\"sets.example.org\",\"clientConfig\":{\"url\":\"https://"
+                "h/sets\"},"
+                "\"rules\":[{\"apiGroups\":[\"apps\"],\"apiVersions\":[\"v1\"],\"resources\":["
+                "\"statefulsets\"],\"operations\":[\"CREATE\",\"UPDATE\"],\"scope\":\"*\"}]},"
+                "{\"name\":\"ours.example.org\",\"clientConfig\":{\"url\":\"https://h/ours\"},"
+                "\"rules\":" RULES "}]}");
+    fixture_turn(&h->f);
+    assert_true(is_up_to_date(h));
+    done(h);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -659,6 +761,7 @@ int main(void)
         CASE("webhook_configuration", a_new_ca_is_written_and_one_that_cannot_be_used_is_not),
         CASE("webhook_configuration", refuses_two_paths_for_one_webhook),
         CASE("webhook_configuration", needs_permissions_for_that_object_alone),
+        CASE("webhook_configuration", of_several_modules_is_kept_in_both_objects),
     };
     return RUN(tests);
 }

@@ -343,6 +343,8 @@ TEST(does_not_take_a_scale_for_the_object)
     end(w);
 }
 
+#define WORDS_OF_422 "the server rejected our request due to an error in our request"
+
 TEST(maps_every_status_to_an_outcome)
 {
     static const struct {
@@ -364,6 +366,8 @@ TEST(maps_every_status_to_an_outcome)
         {0, 422, true, true, "Deployment.apps \"a\" is invalid: spec.x", SW_REFUSED},
         {0, 422, true, true, "testing value /metadata/resourceVersion failed", SW_CONFLICT},
         {0, 422, true, true, "testing value /m failed: test failed", SW_CONFLICT},
+        {0, 422, true, true, WORDS_OF_422, SW_CONFLICT},
+        {0, 422, true, false, WORDS_OF_422, SW_REFUSED},
         {0, 429, true, false, "", SW_UNKNOWN},
         {0, 500, true, false, "", SW_UNKNOWN},
         {0, 503, true, false, "", SW_UNKNOWN},

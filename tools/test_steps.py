@@ -195,7 +195,7 @@ def step_unit(log):
 
 def step_builtin(log):
     """One executable without shared objects, as a static image has it."""
-    meson_build(log, "build-builtin", "-Dbuiltin_modules=coordination,pausing,events", "-Dtests=disabled", targets=["slipway"])
+    meson_build(log, "build-builtin", "-Dbuiltin_modules=coordination,pausing,events,stepping", "-Dtests=disabled", targets=["slipway"])
     log.run("tests/unit/runtime/command_line.py", TOP / "build-builtin" / "slipway")
     if list((TOP / "build-builtin" / "modules").glob("**/*.so")):
         raise Failed("a module that is built in is a shared object as well")

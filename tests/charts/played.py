@@ -21,6 +21,7 @@ NAMESPACE = "kube-system"
 VALUES = {"nodeSelector": {"slipway.test/played": "here"}}
 PODS = "/api/v1/namespaces/%s/pods" % NAMESPACE
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+VALIDATING = CONFIGURATIONS.replace("mutating", "validating")
 OF_SLIPWAY = {"app.kubernetes.io/name": "slipway", "app.kubernetes.io/instance": "slipway", "app.kubernetes.io/component": "operator"}
 
 
@@ -141,8 +142,11 @@ class Installed:
         the Service's name."""
         self.cluster.api.patch("/api/v1/namespaces/%s/services/slipway-webhook" % NAMESPACE,
                                {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}})
-        self.cluster.api.patch(CONFIGURATIONS + "/slipway", [
-            {"op": "add", "path": "/webhooks/0/clientConfig/service/port", "value": self.replicas[0].webhook_port}], "application/json-patch+json")
+        for path in CONFIGURATIONS, VALIDATING:
+            found = [entry for entry in self.cluster.api.get(path)["items"] if entry["metadata"]["name"] == "slipway"]
+            for number in range(len(found[0]["webhooks"]) if found else 0):
+                self.cluster.api.patch(path + "/slipway", [{"op": "add", "path": "/webhooks/%d/clientConfig/service/port" % number,
+                                                            "value": self.replicas[0].webhook_port}], "application/json-patch+json")
 
     # ---- the end ----
 
@@ -180,4 +184,4 @@ class Installed:
         self.cluster.kubectl("delete", "job", "slipway-release", "-n", NAMESPACE, "--ignore-not-found")
         self.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "slipway-release", "--ignore-not-found")
         self.cluster.kubectl("delete", "lease", "slipway", "-n", NAMESPACE, "--ignore-not-found")
-        self.cluster.kubectl("delete", "crd", "deploymentcoordinations.apps.containerinfra.nl", "--ignore-not-found")
+        self.cluster.kubectl("delete", "crd", "deploymentcoordinations.apps.containerinfra.nl", "steppedrollouts.slipway.dev", "--ignore-not-found")

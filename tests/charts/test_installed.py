@@ -11,6 +11,7 @@ import yaml
 
 from chart import PROMETHEUS, TOP, render
 from conftest import FOLDER
+from harness.cluster import api
 from harness.scene import Scene
 from harness.shared import locked
 from harness.slipway import BUILD, free_port
@@ -146,6 +147,59 @@ def test_it_is_installed_works_is_upgraded_and_leaves_nothing_behind(installed, 
     scene.observer.excuse_all()
 
 
+STEPPED = "/apis/slipway.dev/v1alpha1/namespaces/%s/steppedrollouts"
+
+
+def test_with_stepping_its_permissions_suffice_and_what_stands_at_a_step_is_let_go(installed, namespace_name, tmp_path):
+    installed.install({"log": {"level": "debug", "format": "json"}, "modules": {"stepping": {"enabled": True}}, "replicaCount": 1})
+    scene = Scene(installed.cluster, namespace_name, tmp_path)
+    scene.processes += installed.replicas
+    try:
+        installed.connect()
+        until(scene.is_asked, "the webhook is asked")
+        (replica,) = installed.replicas
+        until(lambda: "all permissions are there" in replica.log(), lambda: "it has asked for its permissions: " + replica.log_tail())
+        scene.create("web", replicas=3, labels={"app": "alone"})
+        path = STEPPED % scene.namespace
+        stepped = {"apiVersion": "slipway.dev/v1alpha1", "kind": "SteppedRollout", "metadata": {"name": "web"},
+                   "spec": {"targetRef": {"kind": "Deployment", "name": "web"}, "steps": [2, 1]}}
+
+        def is_refused():
+            try:
+                scene.api.post(path + "?dryRun=All", stepped)
+            except api.ApiError as error:
+                return "spec.steps[1]" in str(error)
+            return False
+        until(is_refused, "the validating webhook names the field")
+        stepped["spec"] = {"targetRef": {"kind": "Deployment", "name": "web"}, "steps": [1], "analysis": {"interval": "1s", "iterations": 1000, "pods": {}}}
+        scene.api.post(path, stepped)
+
+        def is_at(phase, activity):
+            status = scene.api.get(path + "/web").get("status") or {}
+            return (status.get("phase"), status.get("activity") or "") == (phase, activity)
+        until(lambda: is_at("Initialized", ""), lambda: "it is seen: %s" % scene.api.get(path + "/web"))
+        scene.update("web")
+        until(lambda: is_at("Progressing", "Analysing"), lambda: "it stands at the first step: %s" % scene.api.get(path + "/web"), 60)
+        assert scene.is_paused("web") and scene.get("web")["status"]["updatedReplicas"] == 1
+        assert scene.api.get(path + "/web")["metadata"]["finalizers"]
+        assert "is forbidden: User" not in replica.log(), replica.log_tail()
+        # It is uninstalled meanwhile.
+        uninstalling = installed.begin_uninstall()
+        pod = installed.job_pod()
+        job = installed.begin_job(pod)
+        until(lambda: installed.end_those_without_pod() or not replica.is_running, "slipway is stopped")
+        assert job.wait(120) == 0, installed.said.read_text()
+        installed.end_job(pod, 0)
+        output, _ = uninstalling.communicate(timeout=240)
+        assert uninstalling.returncode == 0, output
+        scene.until_runs("web")
+        assert nothing_of_ours(scene, "web") and not scene.api.get(path + "/web")["metadata"].get("finalizers")
+        left = scene.cluster.kubectl("get", "mutatingwebhookconfiguration,validatingwebhookconfiguration", "-l", "app.kubernetes.io/name=slipway", "-o", "name")
+        assert left == "", left
+    finally:
+        scene.close()
+
+
 def apply(cluster, text, *options, how="apply"):
     return cluster.kubectl(how, "-f", "-", *options, stdin=text)
 
@@ -197,6 +251,8 @@ def test_what_is_rendered_is_what_the_api_server_takes(alone):
                  "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
                  "modules": {"coordination": {"config": {"atRest": "Running"}}}, "extraArgs": ["--log-level", "debug"], "fullnameOverride": "x" * 60},
                 {"webhook": {"enabled": False}, "replicaCount": 1, "leaderElection": {"enabled": False}, "metrics": {"secure": False}},
+                {"modules": {"stepping": {"enabled": True, "secrets": {"enabled": True, "namespaces": ["default"]}}},
+                 "networkPolicy": {"enabled": True, "providers": [{"to": [{"namespaceSelector": {}}], "ports": [{"port": 9090}]}]}},
         ]:
             objects = render(values, options=("--api-versions", PROMETHEUS))
             text = for_server(alone, yaml.safe_dump_all(objects))

@@ -118,6 +118,25 @@ OURS = [
      ("files", "slipway-webhook", False)),
 ]
 
+# Of the module stepping.
+OURS += [
+    ({"modules": {"stepping": {"enabled": True}}},
+     lambda r: (r.settings["modules"], (False, "", "secrets", "") in r.rules(), [found["name"] for found in r.configuration["webhooks"]]),
+     (["coordination", "events", "pausing", "stepping"], False,
+      ["deployments.slipway.dev", "statefulsets.slipway.dev", "daemonsets.slipway.dev"])),
+    ({"modules": {"stepping": {"enabled": True, "config": {"metricTemplates": False, "maxConcurrentRounds": 7}}}},
+     lambda r: (yaml.safe_load(r.one("ConfigMap")["data"]["modules.d.stepping.yaml"]), (False, "flagger.app", "metrictemplates", "") in r.rules()),
+     ({"metricTemplates": False, "maxConcurrentRounds": 7}, False)),
+    ({"modules": {"stepping": {"enabled": True, "secrets": {"enabled": True}}}}, lambda r: r.rules()[False, "", "secrets", ""], {"get"}),
+    ({"modules": {"stepping": {"enabled": True, "secrets": {"enabled": True, "namespaces": ["a", "b"]}}}},
+     lambda r: ((False, "", "secrets", "") in r.rules(), {role["metadata"]["namespace"] for role in r.of("Role") if role["metadata"]["name"] == "slipway-secrets"},
+                r.rules()[True, "", "secrets", ""], len([b for b in r.of("RoleBinding") if b["metadata"]["name"] == "slipway-secrets"])),
+     (False, {"a", "b"}, {"get"}, 2)),
+    ({"modules": {"stepping": {"enabled": True}}, "networkPolicy": {"enabled": True}}, lambda r: r.one("NetworkPolicy")["spec"]["egress"][-1], {}),
+    ({"modules": {"stepping": {"enabled": True}}, "networkPolicy": {"enabled": True, "providers": [{"to": [{"podSelector": {}}], "ports": [{"port": 9090}]}]}},
+     lambda r: r.one("NetworkPolicy")["spec"]["egress"][2:], [{"to": [{"podSelector": {}}], "ports": [{"port": 9090}]}]),
+]
+
 
 def ports(rendered):
     return {port["name"]: port["containerPort"] for port in rendered.container["ports"]}
@@ -177,6 +196,10 @@ FREE = {("prometheusRule",), ("modules", "pausing"), ("modules", "events", "conf
     ({"replicaCout": 2}, ["replicaCout"]),
     ({"image": {"respository": "x"}}, ["image", "respository"]),
     ({"serviceAccount": {"annotation": {}}}, ["serviceAccount", "annotation"]),
+    ({"modules": {"stepping": {"secret": {}}}}, ["stepping", "secret"]),
+    ({"modules": {"stepping": {"config": {"interval": "1m"}}}}, ["stepping", "interval"]),
+    ({"modules": {"stepping": {"secrets": {"namespaces": [""]}}}}, ["stepping", "namespaces"]),
+    ({"modules": {"stepping": {"enabled": True}, "pausing": {"enabled": False}}}, ["modules.stepping.enabled", "set modules.pausing.enabled"]),
     ({"leaderElection": {"enable": True}}, ["leaderElection", "enable"]),
     ({"webhook": {"failurepolicy": "Fail"}}, ["webhook", "failurepolicy"]),
     ({"webhook": {"certManager": {"issuer": "x"}}}, ["certManager", "issuer"]),
@@ -270,9 +293,57 @@ def test_permissions_are_those_of_what_is_enabled():
     assert {key[1:3] for key in one.rules() if not key[0]} == {("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
                                                               ("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews")}
     assert {verb for role in one.of("Role") if role["metadata"]["namespace"] == "shop" for rule in role["rules"] for verb in rule["verbs"]} == \
-        {"get", "list", "watch", "patch", "create"}
+        {"get", "list", "watch", "patch", "create"}  # that of the Job before the uninstallation as well
     assert not [rule for role in one.of("ClusterRole") for rule in role["rules"] if "apps" in rule.get("apiGroups", [])]
     assert (True, "", "secrets", "slipway-webhook") not in render({"webhook": {"certManager": {"enabled": True}}}).rules()
+
+
+def test_stepping_has_permissions_and_webhooks_of_its_own_and_only_then():
+    without, stepping = render(), render({"modules": {"stepping": {"enabled": True}}})
+    more = {key: verbs for key, verbs in stepping.rules().items() if without.rules().get(key) != verbs}
+    assert more == {
+        (False, "slipway.dev", "steppedrollouts", ""): {"get", "list", "watch", "patch"},
+        (False, "slipway.dev", "steppedrollouts/status", ""): {"patch"},
+        (False, "apps", "statefulsets", ""): {"get", "list", "watch", "patch"},
+        (False, "apps", "daemonsets", ""): {"get", "list", "watch", "patch"},
+        (False, "apps", "controllerrevisions", ""): {"get", "list"},
+        (False, "apps", "replicasets", ""): {"get", "list"},
+        (False, "apps", "replicasets/scale", ""): {"patch"},
+        (False, "", "pods", ""): {"get", "list", "delete"},
+        (False, "flagger.app", "metrictemplates", ""): {"get", "list", "watch"},
+        (False, "admissionregistration.k8s.io", "validatingwebhookconfigurations", "slipway"): {"get", "list", "watch", "patch"},
+    }
+    assert set(without.rules()) <= set(stepping.rules())
+    assert not without.of("ValidatingWebhookConfiguration") and len(without.configuration["webhooks"]) == 1
+    # Its permission to see Deployments is its own.
+    alone = render({"modules": {"stepping": {"enabled": True}, "coordination": {"enabled": False}}})
+    assert alone.rules()[False, "apps", "deployments", ""] == {"get", "list", "watch", "patch"}
+    one = render({"watchNamespace": "shop", "modules": {"stepping": {"enabled": True, "secrets": {"enabled": True}}}})
+    assert not [key for key in one.rules() if not key[0] and key[1] in ("apps", "slipway.dev", "flagger.app", "")]
+    assert one.rules()[True, "", "secrets", ""] == {"get"} and one.rules()[True, "", "pods", ""] == {"get", "list", "delete"}
+
+
+def test_the_entries_of_stepping_are_like_that_of_deployments():
+    values = {"failurePolicy": "Fail", "caBundle": "Q0E=", "objectSelector": {"matchLabels": {"a": "b"}}, "annotations": {"c": "d"}}
+    rendered = render({"webhook": values, "modules": {"stepping": {"enabled": True}}})
+    validating = rendered.one("ValidatingWebhookConfiguration")
+    assert validating["metadata"]["name"] == rendered.configuration["metadata"]["name"] == rendered.settings["webhook"]["configurationName"]
+    assert validating["metadata"]["annotations"] == rendered.configuration["metadata"]["annotations"] == {"c": "d"}
+    entries = rendered.configuration["webhooks"] + validating["webhooks"]
+    assert {entry["name"]: (entry["clientConfig"]["service"]["path"], entry["rules"][0]["apiGroups"] + entry["rules"][0]["apiVersions"] + entry["rules"][0]["resources"],
+                            entry.get("reinvocationPolicy"), entry.get("objectSelector")) for entry in entries} == {
+        "deployments.slipway.dev": ("/mutate-apps-v1-deployment", ["apps", "v1", "deployments"], "IfNeeded", {"matchLabels": {"a": "b"}}),
+        "statefulsets.slipway.dev": ("/mutate-apps-v1-statefulset", ["apps", "v1", "statefulsets"], "IfNeeded", {"matchLabels": {"a": "b"}}),
+        "daemonsets.slipway.dev": ("/mutate-apps-v1-daemonset", ["apps", "v1", "daemonsets"], "IfNeeded", {"matchLabels": {"a": "b"}}),
+        # Whatever label selects workloads, SteppedRollouts have labels of their own.
+        "steppedrollouts.slipway.dev": ("/validate-slipway-dev-v1alpha1-steppedrollout", ["slipway.dev", "v1alpha1", "steppedrollouts"], None, None),
+    }
+    for entry in entries:
+        assert (entry["failurePolicy"], entry["clientConfig"]["caBundle"], entry["rules"][0]["operations"], entry["namespaceSelector"]) == \
+            ("Fail", "Q0E=", ["CREATE", "UPDATE"], entries[0]["namespaceSelector"])
+    issued = render({"webhook": {"certManager": {"enabled": True}}, "modules": {"stepping": {"enabled": True}}})
+    assert issued.one("ValidatingWebhookConfiguration")["metadata"]["annotations"] == issued.configuration["metadata"]["annotations"] != {}
+    assert not render({"webhook": {"enabled": False}, "modules": {"stepping": {"enabled": True}}}).of("ValidatingWebhookConfiguration")
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
@@ -309,7 +380,7 @@ def test_a_change_that_is_read_again_starts_no_new_pods_and_another_does():
     def template(values):
         return render(values).deployment["spec"]["template"]
     assert template({}) == template({"log": {"level": "debug"}, "client": {"qps": 9}, "modules": {"coordination": {"config": {"atRest": "Running"}}}})
-    for values in {"metricsPort": 8712}, {"leaderElection": {"id": "x"}}, {"modules": {"events": {"enabled": False}}}:
+    for values in {"metricsPort": 8712}, {"leaderElection": {"id": "x"}}, {"modules": {"events": {"enabled": False}}}, {"modules": {"stepping": {"enabled": True}}}:
         assert template({}) != template(values), values
 
 

@@ -164,8 +164,8 @@ def test_nobody_trusts_an_api_server_that_no_known_authority_has_signed(pod):
 
 def test_the_modules_are_in_the_program_and_the_configuration_names_them(container, tmp_path):
     listed = container.run("--list-modules")
-    assert listed.returncode == 0 and [line.split()[0] for line in listed.stdout.splitlines() if line.split()[0] in ("coordination", "pausing", "events")] == \
-        ["coordination", "events", "pausing"], listed.stdout
+    assert listed.returncode == 0 and [line.split()[0] for line in listed.stdout.splitlines() if line.split()[0] in ("coordination", "pausing", "events", "stepping")] == \
+        ["coordination", "events", "pausing", "stepping"], listed.stdout
     assert ".so" not in listed.stdout
     assert container.run("--check-config").returncode == 0, "without a file in /etc/slipway"
     shutil.copytree(TOP / "manifests" / "samples" / "configuration", tmp_path / "sample")

@@ -54,7 +54,7 @@ def shown(text):
 
 
 
-def test_the_document_names_what_is_shown_and_nothing_else(scene, whole):
+def test_the_document_names_what_is_shown_and_nothing_else(scene, whole, stepped):
     scene.cluster.kubelets("PUT", "/faults/busy", {"method": "PATCH", "path": "/namespaces/%s/deployments" % scene.namespace, "status": 429, "times": 1})
     scene.group("a", "b", replicas=1)
     scene.api.post(COORDINATION_PATH % scene.namespace, {"apiVersion": "apps.containerinfra.nl/v1", "kind": "DeploymentCoordination",
@@ -63,7 +63,9 @@ def test_the_document_names_what_is_shown_and_nothing_else(scene, whole):
     scene.update("a", "b")
     scene.until_runs("a", "b")
     secured = scene.slipway("secured", webhook=False, metrics_secure=True, leader_elect=True, lease_id="other")
-    found = dict(shown(secured_text(secured, scene.cluster.token())), **shown(whole.get(whole.metrics_port, "/metrics")[1]))
+    stepped.update("2")
+    found = dict(shown(secured_text(secured, scene.cluster.token())), **shown(stepped.slipway.get(stepped.slipway.metrics_port, "/metrics")[1]))
+    found.update(shown(whole.get(whole.metrics_port, "/metrics")[1]))
     said = documented()
     missing = sorted(set(found) - set(said))
     assert not missing, "docs/metrics.md does not name %s" % missing

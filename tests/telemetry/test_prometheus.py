@@ -26,8 +26,9 @@ def promtool(*args):
 
 
 @pytest.fixture
-def prometheus(whole, tmp_path):
-    found = Prometheus(tmp_path, {"job_name": "slipway", "static_configs": [{"targets": ["127.0.0.1:%d" % whole.metrics_port]}]}, [ALERTS])
+def prometheus(whole, stepped, tmp_path):
+    targets = ["127.0.0.1:%d" % slipway.metrics_port for slipway in (whole, stepped.slipway)]
+    found = Prometheus(tmp_path, {"job_name": "slipway", "static_configs": [{"targets": targets}]}, [ALERTS])
     yield found
     found.stop()
 
@@ -76,14 +77,15 @@ def test_the_dashboard_can_be_imported():
         assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
 
 
-def test_every_panel_has_data_and_every_alert_can_be_evaluated(scene, whole, prometheus):
-    until(lambda: prometheus.targets() == [("up", "")], lambda: "Prometheus scrapes slipway\n" + prometheus.log(), 60)
+def test_every_panel_has_data_and_every_alert_can_be_evaluated(scene, whole, stepped, prometheus):
+    until(lambda: prometheus.targets() == [("up", "")] * 2, lambda: "Prometheus scrapes slipway\n" + prometheus.log(), 60)
     began = time.time()
     scene.group("a", "b", "c", replicas=1, spec={"minReadySeconds": 1})
     scene.coordinate("nothing-yet", selector={"matchLabels": {"nobody": "bears-it"}})
     for version in ("2", "3"):
         scene.update("a", "b", "c", version=version)
         scene.until_runs("a", "b", "c", version=version)
+        stepped.update(version)
     scene.until_ready()
 
     def empty():

@@ -77,6 +77,9 @@ cert-manager
 
 {{/* Names of the modules that run, as YAML. */}}
 {{- define "slipway.modules" -}}
+{{- if and .Values.modules.stepping.enabled (not .Values.modules.pausing.enabled) -}}
+{{- fail "modules.stepping.enabled: what it steps is paused by the module pausing; set modules.pausing.enabled as well" -}}
+{{- end -}}
 {{- $names := list -}}
 {{- range $name, $module := .Values.modules -}}
 {{- if $module.enabled -}}{{- $names = append $names $name -}}{{- end -}}
@@ -115,12 +118,12 @@ cert-manager
 {{- toYaml $settings -}}
 {{- end -}}
 
-{{/* Names of the modules that run and have a file, as YAML. That of coordination is there even if it is empty: one more would be
-     another Pod template, and what a file says is read again without a restart. */}}
+{{/* Names of the modules that run and have a file, as YAML. Those of coordination and stepping are there even if they are empty:
+     one more would be another Pod template, and what a file says is read again without a restart. */}}
 {{- define "slipway.configuredModules" -}}
 {{- $names := list -}}
 {{- range $name, $module := .Values.modules -}}
-{{- if and $module.enabled (or $module.config (eq $name "coordination")) -}}{{- $names = append $names $name -}}{{- end -}}
+{{- if and $module.enabled (or $module.config (has $name (list "coordination" "stepping"))) -}}{{- $names = append $names $name -}}{{- end -}}
 {{- end -}}
 {{- toYaml $names -}}
 {{- end -}}

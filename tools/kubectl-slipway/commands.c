@@ -57,6 +57,20 @@ const struct ks_flag_text ks_flags[KS_FLAG_COUNT] = {
                     "server",
                     false,
                     {"server: let the API server check it, and change nothing"}},
+    [KS_FULL] = {"full", 0, NULL, NULL, false, {"to the end, without further steps and checks"}},
+    [KS_LET_ROLL] = {"release",
+                     0,
+                     NULL,
+                     NULL,
+                     false,
+                     {"let the SteppedRollout be deleted although its template has",
+                      "failed: the target then rolls as it is"}},
+    [KS_TIMEOUT] = {"timeout",
+                    0,
+                    "DURATION",
+                    NULL,
+                    false,
+                    {"wait so long (30s) until slipway has obeyed; 0: do not wait"}},
     [KS_SLIPWAY_NAMESPACE] = {"slipway-namespace",
                               0,
                               "NAME",
@@ -79,8 +93,8 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
     [KS_STATUS] =
         {
             .name = "status",
-            .usage = "[COORDINATION...] [-A] [-w] [-o json|yaml]",
-            .summary = "who rolls, who waits in which order, and for how long",
+            .usage = "[NAME...] [-A] [-w] [-o json|yaml]",
+            .summary = "who rolls, who waits in which order, how far stepped rollouts are",
             .text =
                 {
                     "One line for each coordination, and under it one for each Deployment that",
@@ -92,6 +106,10 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
                     "",
                     "A coordination that slipway has not looked at since it was last changed is",
                     "\"Unseen\": if that lasts, no slipway runs. doctor says more.",
+                    "",
+                    "Then one line for each SteppedRollout: its phase, the step where it stands,",
+                    "updated Pods, and what it waits for; under it the last result of each check,",
+                    "with value and range. Names are those of either kind.",
                 },
             .examples =
                 {
@@ -100,29 +118,35 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
                     {"How many wait in all? (jq)",
                      "kubectl slipway status -A -o json | jq '[.items[].pending] | add'"},
                 },
-            .names = KS_COORDINATIONS,
+            .names = KS_GROUPS,
             .most = MANY,
             .flags = F(KS_ALL_NAMESPACES) | F(KS_WATCH) | F(KS_OUTPUT),
         },
     [KS_WHY] =
         {
             .name = "why",
-            .usage = "DEPLOYMENT [-o json|yaml]",
-            .summary = "who holds a Deployment, since when, and what it waits for",
+            .usage = "DEPLOYMENT | KIND/NAME [-o json|yaml]",
+            .summary = "who holds a workload, since when, and what it waits for",
             .text =
                 {
                     "Says in words why a Deployment does not roll, or that it may: held for its",
                     "turn and by whom, paused by a person, held by slipway.dev/hold, behind one",
                     "that has failed, behind a member that is unavailable (the availability",
                     "guard), suspended, at rest; and what to do about it.",
+                    "",
+                    "Of one that a SteppedRollout steps: the step, each check with value and",
+                    "range, whose confirmation is missing. statefulset/NAME and daemonset/NAME",
+                    "are looked for among the targets, steppedrollout/NAME by its own name.",
                 },
             .examples =
                 {
                     {"My change does not arrive. Why?", "kubectl slipway why checkout -n shop"},
+                    {"Which check keeps the database back?",
+                     "kubectl slipway why statefulset/db -n shop"},
                     {"The reason alone, for a script (jq)",
                      "kubectl slipway why checkout -o json | jq -r .reason"},
                 },
-            .names = KS_DEPLOYMENTS,
+            .names = KS_WORKLOADS,
             .least = 1,
             .most = 1,
             .flags = F(KS_OUTPUT),
@@ -142,7 +166,8 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
                     "unavailable, a change that comes meanwhile, a hold or a pause that a person",
                     "puts on or takes off, and how long anything takes. Each of them may change",
                     "the order. atRest where a coordination does not say counts as Paused, and",
-                    "modules other than coordination and pausing are not asked.",
+                    "modules other than coordination and pausing are not asked: a stepped one",
+                    "takes as long as its checks, and keeps its turn meanwhile.",
                 },
             .examples =
                 {
@@ -285,6 +310,74 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
             .most = MANY,
             .flags = F(KS_DRY_RUN),
         },
+    [KS_PROMOTE] =
+        {
+            .name = "promote",
+            .usage = "STEPPEDROLLOUT... [--full] [--timeout DURATION]",
+            .summary = "let a stepped rollout go on to its next step, or to the end",
+            .text =
+                {
+                    "Sets the annotation slipway.dev/promote, waits until slipway has obeyed and",
+                    "taken it off, and says where the rollout stands then. Checks of the step and",
+                    "confirmations that are missing are passed over: a person has decided.",
+                },
+            .examples =
+                {
+                    {"The next step, although its checks still run",
+                     "kubectl slipway promote web -n shop"},
+                    {"All of it, now", "kubectl slipway promote web --full"},
+                },
+            .names = KS_ROLLOUTS,
+            .least = 1,
+            .most = MANY,
+            .flags = F(KS_FULL) | F(KS_TIMEOUT) | F(KS_DRY_RUN),
+        },
+    [KS_ABORT] =
+        {
+            .name = "abort",
+            .usage = "STEPPEDROLLOUT... [--release] [--timeout DURATION]",
+            .summary = "give a stepped rollout up: as if its checks had failed",
+            .text =
+                {
+                    "Sets the annotation slipway.dev/abort: the rollout fails, and what onFailure",
+                    "says follows (Retreat, Rollback, Hold). Its template is kept out until",
+                    "another comes, or until retry.",
+                    "",
+                    "One that has failed and is held where it stands (onFailure: Hold) goes back.",
+                    "",
+                    "With --release nothing is given up: a SteppedRollout is kept, when it is",
+                    "deleted, as long as its failed template is held, since that would roll",
+                    "then. This lets it go all the same."
+                },
+            .examples =
+                {
+                    {"Back, now", "kubectl slipway abort web -n shop"},
+                    {"Delete it although its template has failed: that rolls then",
+                     "kubectl delete steppedrollout web --wait=false && "
+                     "kubectl slipway abort web --release"},
+                },
+            .names = KS_ROLLOUTS,
+            .least = 1,
+            .most = MANY,
+            .flags = F(KS_LET_ROLL) | F(KS_TIMEOUT) | F(KS_DRY_RUN),
+        },
+    [KS_RETRY] =
+        {
+            .name = "retry",
+            .usage = "STEPPEDROLLOUT... [--timeout DURATION]",
+            .summary = "let a template that has failed try again, from the first step",
+            .text =
+                {
+                    "Sets the annotation slipway.dev/retry: slipway forgets that the template has",
+                    "failed. For when the checks were wrong, or their provider was, and not the",
+                    "template; another template needs no retry.",
+                },
+            .examples = {{"Prometheus is back", "kubectl slipway retry web -n shop"}},
+            .names = KS_ROLLOUTS,
+            .least = 1,
+            .most = MANY,
+            .flags = F(KS_TIMEOUT) | F(KS_DRY_RUN),
+        },
     [KS_DOCTOR] =
         {
             .name = "doctor",
@@ -295,7 +388,8 @@ const struct ks_command ks_commands[KS_COMMAND_COUNT] = {
                     "Looks at the CRD, the webhook configuration, whether the API server reaches",
                     "the webhook and trusts it (by a dry run that stores nothing), the",
                     "permissions of slipway's ServiceAccount, its replicas and Lease, whether its",
-                    "version fits this plugin, and at coordinations that cannot work.",
+                    "version fits this plugin, and at coordinations and stepped rollouts that cannot",
+                    "work.",
                     "",
                     "Needs the rights of an administrator; what may not be looked at is said to",
                     "be unknown, and is no finding. Changes nothing.",

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <slipway/arena.h>
 #include <slipway/kind.h>
 
 #include "base/buf.h"
@@ -74,7 +75,10 @@ static enum ks_flag flag_before(const char *word)
 /* Words and flags before the last one; mistakes in them do not matter here. */
 static void read_words(int argc, char *const argv[], struct ks_options *options)
 {
-    *options = (struct ks_options){.names = sw_calloc((size_t)argc + 1, sizeof(char *))};
+    *options = (struct ks_options){
+        .names = sw_calloc((size_t)argc + 1, sizeof(char *)),
+        .kinds = sw_calloc((size_t)argc + 1, sizeof(char *)),
+    };
     for (int i = 0; i + 1 < argc; i++) {
         enum ks_flag flag = flag_before(argv[i]);
         const char *equal = strchr(argv[i], '=');
@@ -139,20 +143,38 @@ static bool is_named_already(const struct ks_options *options, const char *name)
     return false;
 }
 
-static void offer_objects(struct ks_options *options, const char *prefix, enum ks_names names,
-                          struct sw_buf *out)
+static void offer_kind(struct ks_session *session, const struct sw_kind *kind, const char *lead,
+                       const char *prefix, struct sw_buf *out)
 {
-    const struct sw_kind *kind = names == KS_DEPLOYMENTS ? &sw_kind_deployment : &coord_kind;
-    struct ks_session session;
     const struct sw_object *const *objects;
     struct ks_answer answer;
     size_t count;
 
-    if (ks_session_open(&session, options, NULL) == 0 &&
-        ks_list(&session, kind, ks_namespace(&session), &objects, &count, &answer))
-        for (size_t i = 0; i < count; i++)
-            if (!is_named_already(options, objects[i]->name))
-                offer(out, prefix, objects[i]->name, NULL);
+    if (!ks_list(session, kind, ks_namespace(session), &objects, &count, &answer))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const char *word = sw_arena_printf(session->arena, "%s%s", lead, objects[i]->name);
+        if (!is_named_already(session->options, word))
+            offer(out, prefix, word, NULL);
+    }
+}
+
+static void offer_objects(struct ks_options *options, const char *prefix, enum ks_names names,
+                          struct sw_buf *out)
+{
+    struct ks_session session;
+
+    if (ks_session_open(&session, options, NULL) == 0) {
+        if (names == KS_DEPLOYMENTS || names == KS_WORKLOADS)
+            offer_kind(&session, &sw_kind_deployment, "", prefix, out);
+        if (names == KS_COORDINATIONS || names == KS_GROUPS)
+            offer_kind(&session, &coord_kind, "", prefix, out);
+        if (names == KS_ROLLOUTS || names == KS_GROUPS)
+            offer_kind(&session, &step_kind, "", prefix, out);
+        /* A rollout is mostly called like its Deployment. */
+        if (names == KS_WORKLOADS && prefix[0] == 's')
+            offer_kind(&session, &step_kind, "steppedrollout/", prefix, out);
+    }
     ks_session_close(&session);
 }
 
@@ -164,7 +186,7 @@ enum ks_exit ks_complete(int argc, char *const argv[])
 
     sw_buf_init(&out, SIZE_MAX);
     ks_complete_words(argc, argv, &out, &names, &options);
-    if (names == KS_DEPLOYMENTS || names == KS_COORDINATIONS)
+    if (names != KS_NO_NAMES && names != KS_SHELLS)
         offer_objects(&options, argc > 0 ? argv[argc - 1] : "", names, &out);
     sw_buf_puts(&out, ":4\n");
     fwrite(out.bytes, 1, out.len, stdout);

@@ -90,6 +90,85 @@ const struct ks_permission ks_permissions[] = {
     {0},
 };
 
+#define STEPPED "slipway.dev", "steppedrollouts"
+
+const struct ks_permission ks_stepping_permissions[] = {
+    {STEPPED,
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list", "watch", "patch"},
+     "obey SteppedRollouts",
+     NULL},
+    {STEPPED, "status", NULL, KS_CLUSTER, {"patch"}, "record where a rollout stands", NULL},
+    {"apps",
+     "statefulsets",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list", "watch", "patch"},
+     "step StatefulSets",
+     NULL},
+    {"apps",
+     "daemonsets",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list", "watch", "patch"},
+     "step DaemonSets",
+     NULL},
+    {"apps",
+     "controllerrevisions",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list"},
+     "see the revisions of StatefulSets and DaemonSets",
+     NULL},
+    {"apps",
+     "replicasets",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list"},
+     "see the revisions of Deployments",
+     NULL},
+    {"apps",
+     "replicasets",
+     "scale",
+     NULL,
+     KS_CLUSTER,
+     {"patch"},
+     "take a Deployment back in place",
+     NULL},
+    {"", "pods", "", NULL, KS_CLUSTER, {"get", "list"}, "see how new Pods do", NULL},
+    {"",
+     "pods",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"delete"},
+     "step DaemonSets and take StatefulSets back",
+     "StatefulSets and DaemonSets that are stepped"},
+    {"flagger.app",
+     "metrictemplates",
+     "",
+     NULL,
+     KS_CLUSTER,
+     {"get", "list", "watch"},
+     "use MetricTemplates",
+     "MetricTemplates"},
+    {"admissionregistration.k8s.io",
+     "validatingwebhookconfigurations",
+     "",
+     "slipway",
+     KS_CLUSTER,
+     {"get", "list", "watch", "patch"},
+     "keep its webhook configuration right",
+     "webhook.configurationName"},
+    {0},
+};
+
 /* ---- findings ---- */
 
 void ks_findings_init(struct ks_findings *findings, struct sw_arena *arena)
@@ -215,15 +294,16 @@ bool ks_is_our_webhook(const struct sw_json *webhook)
            (len > of_path && strcmp(url + len - of_path, WEBHOOK_PATH) == 0);
 }
 
-static bool has_rule(const struct sw_json *webhook, const char *operation)
+static bool has_rule(const struct sw_json *webhook, const char *operation, const char *group,
+                     const char *version, const char *resource)
 {
     const struct sw_json *rules = sw_json_get(webhook, "rules");
 
     for (size_t i = 0; i < sw_json_size(rules); i++) {
         const struct sw_json *rule = sw_json_element(rules, i);
-        if (has_text(sw_json_get(rule, "apiGroups"), "apps") &&
-            has_text(sw_json_get(rule, "apiVersions"), "v1") &&
-            has_text(sw_json_get(rule, "resources"), "deployments") &&
+        if (has_text(sw_json_get(rule, "apiGroups"), group) &&
+            has_text(sw_json_get(rule, "apiVersions"), version) &&
+            has_text(sw_json_get(rule, "resources"), resource) &&
             has_text(sw_json_get(rule, "operations"), operation))
             return true;
     }
@@ -260,11 +340,12 @@ static void check_ca(struct ks_findings *findings, const char *label, const char
     sw_free(pem);
 }
 
+static const char apply[] = "set it as slipway's manifests have it, or let slipway do so "
+                            "(webhook.configurationName)";
+
 void ks_check_webhook(struct ks_findings *findings, const char *configuration,
                       const struct sw_json *webhook, const char **ret_ca_pem)
 {
-    static const char apply[] = "set it as slipway's manifests have it, or let slipway do so "
-                                "(webhook.configurationName)";
     const char *label = sw_arena_printf(findings->arena, "webhook %s of %s",
                                         ks_text_at(webhook, "name"), configuration);
     size_t before = findings->counts[KS_BAD] + findings->counts[KS_WARNING];
@@ -272,7 +353,8 @@ void ks_check_webhook(struct ks_findings *findings, const char *configuration,
     *ret_ca_pem = NULL;
     check_ca(findings, label, ks_text_at(sw_json_get(webhook, "clientConfig"), "caBundle"),
              ret_ca_pem);
-    if (!has_rule(webhook, "CREATE") || !has_rule(webhook, "UPDATE"))
+    if (!has_rule(webhook, "CREATE", "apps", "v1", "deployments") ||
+        !has_rule(webhook, "UPDATE", "apps", "v1", "deployments"))
         ks_find(findings, KS_BAD, "webhook", apply,
                 "%s: its rules do not name both CREATE and UPDATE of apps/v1 deployments", label);
     if (strcmp(ks_text_at(webhook, "reinvocationPolicy"), "IfNeeded") != 0)
@@ -283,6 +365,77 @@ void ks_check_webhook(struct ks_findings *findings, const char *configuration,
     if (findings->counts[KS_BAD] + findings->counts[KS_WARNING] == before)
         ks_find(findings, KS_GOOD, "webhook", "", "%s is as it should be (failurePolicy %s)", label,
                 ks_text_at(webhook, "failurePolicy"));
+}
+
+/* ---- the webhooks of stepping ---- */
+
+static const struct stepping_webhook {
+    const char *name, *group, *version, *resource;
+    bool is_mutating;
+    const char *otherwise;
+} stepping_webhooks[] = {
+    {"statefulsets.slipway.dev", "apps", "v1", "statefulsets", true,
+     "a new template of a StatefulSet rolls before it is held"},
+    {"daemonsets.slipway.dev", "apps", "v1", "daemonsets", true,
+     "a new template of a DaemonSet rolls before it is held"},
+    {"steppedrollouts.slipway.dev", "slipway.dev", "v1alpha1", "steppedrollouts", false,
+     "a mistake in a SteppedRollout is seen in its conditions only"},
+};
+
+/* The entry of that name in one of the configurations; NULL. */
+static const struct sw_json *webhook_named(const struct sw_json *list, const char *name,
+                                           const char **ret_configuration)
+{
+    const struct sw_json *items = sw_json_get(list, "items");
+
+    for (size_t i = 0; i < sw_json_size(items); i++) {
+        const struct sw_json *item = sw_json_element(items, i);
+        const struct sw_json *found = element_of(sw_json_get(item, "webhooks"), "name", name);
+        *ret_configuration = ks_text_at(sw_json_get(item, "metadata"), "name");
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static void check_stepping_webhook(struct ks_findings *findings, const struct sw_json *list,
+                                   const struct stepping_webhook *wanted)
+{
+    const char *configuration = "", *ca_pem;
+    const struct sw_json *webhook = webhook_named(list, wanted->name, &configuration);
+    size_t before = findings->counts[KS_BAD] + findings->counts[KS_WARNING];
+
+    if (!webhook) {
+        ks_find(findings, wanted->is_mutating ? KS_BAD : KS_WARNING, "webhook",
+                "set modules.stepping.enabled of the chart, or apply install-stepping.yaml",
+                "no configuration has the webhook %s: %s", wanted->name, wanted->otherwise);
+        return;
+    }
+    const char *label =
+        sw_arena_printf(findings->arena, "webhook %s of %s", wanted->name, configuration);
+    check_ca(findings, label, ks_text_at(sw_json_get(webhook, "clientConfig"), "caBundle"),
+             &ca_pem);
+    if (!has_rule(webhook, "CREATE", wanted->group, wanted->version, wanted->resource) ||
+        !has_rule(webhook, "UPDATE", wanted->group, wanted->version, wanted->resource))
+        ks_find(findings, KS_BAD, "webhook", apply,
+                "%s: its rules do not name both CREATE and UPDATE of %s/%s %s", label,
+                wanted->group, wanted->version, wanted->resource);
+    if (wanted->is_mutating && strcmp(ks_text_at(webhook, "reinvocationPolicy"), "IfNeeded") != 0)
+        ks_find(findings, KS_WARNING, "webhook", apply,
+                "%s: reinvocationPolicy is not IfNeeded: a template that another webhook changes "
+                "after slipway is not seen",
+                label);
+    if (findings->counts[KS_BAD] + findings->counts[KS_WARNING] == before)
+        ks_find(findings, KS_GOOD, "webhook", "", "%s is as it should be (failurePolicy %s)", label,
+                ks_text_at(webhook, "failurePolicy"));
+}
+
+void ks_check_stepping_webhooks(struct ks_findings *findings, const struct sw_json *list,
+                                bool is_mutating)
+{
+    for (size_t i = 0; i < SW_ARRAY_SIZE(stepping_webhooks); i++)
+        if (stepping_webhooks[i].is_mutating == is_mutating)
+            check_stepping_webhook(findings, list, &stepping_webhooks[i]);
 }
 
 /* ---- replicas ---- */
@@ -436,4 +589,40 @@ void ks_check_coordinations(struct ks_findings *findings, const struct ks_world 
     if (findings->counts[KS_BAD] + findings->counts[KS_WARNING] == before)
         ks_find(findings, KS_GOOD, "coordinations", "", "%zu coordination%s, none in trouble",
                 world->group_count, world->group_count == 1 ? "" : "s");
+}
+
+/* ---- stepped rollouts ---- */
+
+static void check_rollout(struct ks_findings *findings, const struct stepped *r, int64_t now_us)
+{
+    const char *label =
+        sw_arena_printf(findings->arena, "SteppedRollout %s/%s", r->meta.namespace_, r->meta.name);
+    const struct sw_condition *ready = sw_condition_get(&r->conditions, "Ready");
+
+    if (r->observed_generation < r->meta.generation) {
+        if (now_us - r->meta.created_us > ANSWER_US)
+            ks_find(findings, KS_BAD, "rollouts",
+                    "is the module stepping enabled (modules.stepping.enabled), does slipway lead, "
+                    "and does it look at this namespace?",
+                    "%s has been changed, and slipway has not looked at it", label);
+    } else if (ready && strcmp(ready->status, "False") == 0) {
+        ks_find(findings, KS_WARNING, "rollouts", "until then its target rolls natively, or stays",
+                "%s is not obeyed: %s: %s", label, ready->reason, ready->message);
+    } else if (strcmp(r->phase, "Failed") == 0) {
+        ks_find(findings, KS_WARNING, "rollouts",
+                "kubectl slipway why says which check; another template, or kubectl slipway retry",
+                "%s has failed: %s", label, r->message);
+    }
+}
+
+void ks_check_rollouts(struct ks_findings *findings, const struct ks_world *world, int64_t now_us)
+{
+    size_t before = findings->counts[KS_BAD] + findings->counts[KS_WARNING];
+
+    for (size_t i = 0; i < world->rollout_count; i++)
+        check_rollout(findings, world->rollouts[i], now_us);
+    if (findings->counts[KS_BAD] + findings->counts[KS_WARNING] == before &&
+        world->rollout_count > 0)
+        ks_find(findings, KS_GOOD, "rollouts", "", "%zu SteppedRollout%s, none in trouble",
+                world->rollout_count, world->rollout_count == 1 ? "" : "s");
 }

@@ -54,6 +54,10 @@ void ks_check_webhook(struct ks_findings *findings, const char *configuration,
                       const struct sw_json *webhook, const char **ret_ca_pem);
 /* Is it one of slipway's? */
 bool ks_is_our_webhook(const struct sw_json *webhook);
+/* Where stepping is used: has a MutatingWebhookConfiguration (is_mutating) or a
+ * ValidatingWebhookConfiguration of the list what that module needs? */
+void ks_check_stepping_webhooks(struct ks_findings *findings, const struct sw_json *list,
+                                bool is_mutating);
 /* slipway's own Deployment: replicas, version. */
 void ks_check_replicas(struct ks_findings *findings, const struct sw_json *deployment,
                        const char *own_version);
@@ -62,6 +66,8 @@ void ks_check_lease(struct ks_findings *findings, const struct sw_json *lease, i
                     int64_t now_us);
 void ks_check_coordinations(struct ks_findings *findings, const struct ks_world *world,
                             int64_t now_us);
+/* Says nothing where there are none. */
+void ks_check_rollouts(struct ks_findings *findings, const struct ks_world *world, int64_t now_us);
 /* "0.2.1" of "example.org/slipway:v0.2.1@sha256:..."; NULL: the image has no version as tag. */
 const char *ks_image_version(struct sw_arena *arena, const char *image);
 
@@ -83,5 +89,7 @@ struct ks_permission {
 
 /* Those that slipway's manifests give, which the tests compare. NULL resource at the end. */
 extern const struct ks_permission ks_permissions[];
+/* What is needed beside them where stepping is used. */
+extern const struct ks_permission ks_stepping_permissions[];
 
 #endif

@@ -19,6 +19,7 @@ struct ks_doctor {
     const char *configuration; /* of webhooks, in which slipway is named; NULL */
     int64_t replicas;          /* of slipway; -1: not known */
     bool has_lease;
+    struct ks_world *rollouts; /* SteppedRollouts; NULL: none, or they cannot be seen */
 };
 
 /* A finding for what could not be read, and is not just missing. */

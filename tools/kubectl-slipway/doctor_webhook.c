@@ -19,6 +19,7 @@
 #include "world.h"
 
 #define WEBHOOKS "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+#define VALIDATING "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 enum { TRY_MS = 10000 };
 
@@ -302,4 +303,12 @@ void ks_doctor_webhooks(struct ks_doctor *doctor)
         ks_find(&doctor->findings, KS_BAD, "webhook",
                 "apply slipway's manifests, or set webhook.enabled of its chart",
                 "no webhook configuration names slipway: changes roll before they can be held");
+    if (!doctor->rollouts)
+        return;
+    ks_check_stepping_webhooks(&doctor->findings, list, true);
+    const struct sw_json *validating = ks_get(doctor->session, VALIDATING, &answer);
+    if (validating)
+        ks_check_stepping_webhooks(&doctor->findings, validating, false);
+    else
+        ks_doctor_unknown(doctor, "webhook", "validating webhook configurations", &answer);
 }

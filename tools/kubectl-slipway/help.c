@@ -17,7 +17,7 @@ static const struct {
     {KS_FAILED, "something could not be done: the message says what"},
     {KS_USAGE, "the command line is wrong; nothing was done"},
     {KS_FINDINGS, "doctor has found something that is wrong"},
-    {KS_NOT_FOUND, "there is no such Deployment or coordination"},
+    {KS_NOT_FOUND, "there is no such Deployment, coordination or SteppedRollout"},
 };
 
 static const struct {
@@ -67,8 +67,7 @@ static void help_of_exits(const struct ks_command *command, struct sw_buf *out)
     sw_buf_puts(out, "\nExit status\n");
     for (size_t i = 0; i < SW_ARRAY_SIZE(exits); i++) {
         bool is_doctor = command && ks_command_id(command) == KS_DOCTOR;
-        bool has_names =
-            command && (command->names == KS_DEPLOYMENTS || command->names == KS_COORDINATIONS);
+        bool has_names = command && command->names != KS_NO_NAMES && command->names != KS_SHELLS;
         if (command && ((exits[i].status == KS_FINDINGS && !is_doctor) ||
                         (exits[i].status == KS_NOT_FOUND && !has_names)))
             continue;
@@ -93,7 +92,8 @@ static void help_of_command(const struct ks_command *command, struct sw_buf *out
 static void help_of_all(struct sw_buf *out)
 {
     sw_buf_puts(out, "kubectl slipway shows and steers what slipway decides: which Deployments of "
-                     "a\ncoordination roll out, and which are held until it is their turn.\n\n"
+                     "a\ncoordination roll out, which are held until it is their turn, and how "
+                     "far\nstepped rollouts are.\n\n"
                      "Usage\n  kubectl slipway COMMAND [names] [flags]\n\nCommands\n");
     for (size_t i = 0; i < KS_COMMAND_COUNT; i++)
         sw_buf_printf(out, "  %-12s %s\n", ks_commands[i].name, ks_commands[i].summary);
@@ -187,8 +187,9 @@ void ks_man_page(struct sw_buf *out)
                      ".B kubectl slipway\n.I COMMAND\n.RI [ names ]\n.RI [ flags ]\n"
                      ".SH DESCRIPTION\n"
                      "slipway decides when the Deployments of a Kubernetes cluster may roll out: "
-                     "of those that a\nDeploymentCoordination selects one at a time. This plugin "
-                     "of kubectl shows who rolls, who\nwaits and why, and says to slipway what "
+                     "of those that a\nDeploymentCoordination selects one at a time, and one that "
+                     "a SteppedRollout names in\nsteps that are analysed. This plugin of kubectl "
+                     "shows who rolls, who\nwaits and why, and says to slipway what "
                      "a person wants.\n"
                      ".SH COMMANDS\n");
     for (size_t i = 0; i < KS_COMMAND_COUNT; i++)

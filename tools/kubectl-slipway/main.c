@@ -46,6 +46,10 @@ static enum ks_exit dispatch(struct ks_session *session)
     case KS_SUSPEND:
     case KS_RESUME:
         return ks_run_coordination(session);
+    case KS_PROMOTE:
+    case KS_ABORT:
+    case KS_RETRY:
+        return ks_run_rollout(session);
     case KS_DOCTOR:
         return ks_run_doctor(session);
     case KS_COMPLETION:

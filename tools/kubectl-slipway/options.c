@@ -111,31 +111,79 @@ static int short_flags(struct words *words, const char *given, struct ks_options
 
 /* ---- names ---- */
 
+static const struct {
+    enum ks_names names; /* of one kind alone */
+    const char *kind, *plural, *short_name, *group;
+} kinds[] = {
+    {KS_DEPLOYMENTS, "Deployment", "deployments", "deploy", "apps"},
+    {KS_COORDINATIONS, "DeploymentCoordination", "deploymentcoordinations", "",
+     "apps.containerinfra.nl"},
+    {KS_ROLLOUTS, "SteppedRollout", "steppedrollouts", "sr", "slipway.dev"},
+    {KS_WORKLOADS, "StatefulSet", "statefulsets", "sts", "apps"},
+    {KS_WORKLOADS, "DaemonSet", "daemonsets", "ds", "apps"},
+};
+
+static bool takes_kind(enum ks_names names, size_t at)
+{
+    if (names == KS_GROUPS)
+        return kinds[at].names == KS_COORDINATIONS || kinds[at].names == KS_ROLLOUTS;
+    if (names == KS_WORKLOADS)
+        return kinds[at].names != KS_COORDINATIONS;
+    return kinds[at].names == names;
+}
+
+static const char *wanted_kinds(enum ks_names names)
+{
+    switch (names) {
+    case KS_DEPLOYMENTS:
+        return "Deployment";
+    case KS_COORDINATIONS:
+        return "DeploymentCoordination";
+    case KS_ROLLOUTS:
+        return "SteppedRollout";
+    case KS_GROUPS:
+        return "DeploymentCoordination or SteppedRollout";
+    default:
+        return "Deployment, StatefulSet, DaemonSet or SteppedRollout";
+    }
+}
+
+/* "deployment", "deployments", "deploy", and the long ones with ".apps" behind. */
+static bool names_kind(size_t at, const char *word, size_t len)
+{
+    const char *dot = memchr(word, '.', len);
+    size_t stem = dot ? (size_t)(dot - word) : len;
+    bool is_plural = strlen(kinds[at].plural) == stem && memcmp(kinds[at].plural, word, stem) == 0;
+    bool is_singular =
+        strlen(kinds[at].plural) == stem + 1 && memcmp(kinds[at].plural, word, stem) == 0;
+
+    if (!dot)
+        return is_plural || is_singular ||
+               (len > 0 && strlen(kinds[at].short_name) == len &&
+                memcmp(kinds[at].short_name, word, len) == 0);
+    return (is_plural || is_singular) && strlen(kinds[at].group) == len - stem - 1 &&
+           memcmp(kinds[at].group, dot + 1, len - stem - 1) == 0;
+}
+
 /* As kubectl writes them, "deployment.apps/cart", with the kind in any of its forms. */
 static int take_off_kind(enum ks_names names, const char *given, const char **ret_name,
-                         struct sw_error *error)
+                         const char **ret_kind, struct sw_error *error)
 {
-    static const char *const deployments[] = {"deployment",      "deployments",      "deploy",
-                                              "deployment.apps", "deployments.apps", NULL};
-    static const char *const coordinations[] = {"deploymentcoordination", "deploymentcoordinations",
-                                                "deploymentcoordination.apps.containerinfra.nl",
-                                                "deploymentcoordinations.apps.containerinfra.nl",
-                                                NULL};
-    const char *const *kinds = names == KS_DEPLOYMENTS     ? deployments
-                               : names == KS_COORDINATIONS ? coordinations
-                                                           : NULL;
     const char *slash = strchr(given, '/');
 
     *ret_name = given;
-    if (!slash || !kinds)
+    *ret_kind = "";
+    if (!slash || names == KS_NO_NAMES || names == KS_SHELLS)
         return 0;
     *ret_name = slash + 1;
-    for (; *kinds; kinds++)
-        if (strlen(*kinds) == (size_t)(slash - given) &&
-            memcmp(*kinds, given, (size_t)(slash - given)) == 0)
-            return 0;
+    for (size_t i = 0; i < SW_ARRAY_SIZE(kinds); i++) {
+        if (!takes_kind(names, i) || !names_kind(i, given, (size_t)(slash - given)))
+            continue;
+        *ret_kind = kinds[i].kind;
+        return 0;
+    }
     return sw_error_set(error, -EINVAL, "%s: this command is for a %s; a namespace is named by -n",
-                        given, names == KS_DEPLOYMENTS ? "Deployment" : "DeploymentCoordination");
+                        given, wanted_kinds(names));
 }
 
 static int check_names(struct ks_options *options, struct sw_error *error)
@@ -157,7 +205,8 @@ static int check_names(struct ks_options *options, struct sw_error *error)
         return sw_error_set(error, -EINVAL, "usage: kubectl slipway %s %s", command->name,
                             command->usage);
     for (size_t i = 0; i < options->name_count && !code; i++)
-        code = take_off_kind(command->names, options->names[i], &options->names[i], error);
+        code = take_off_kind(command->names, options->names[i], &options->names[i],
+                             &options->kinds[i], error);
     return code;
 }
 
@@ -165,7 +214,7 @@ static int check_names(struct ks_options *options, struct sw_error *error)
 static int check_flags(const struct ks_options *options, struct sw_error *error)
 {
     const char *output = options->values[KS_OUTPUT], *dry_run = options->values[KS_DRY_RUN];
-    const char *limit = options->values[KS_TIME_LIMIT];
+    const char *limit = options->values[KS_TIME_LIMIT], *timeout = options->values[KS_TIMEOUT];
     uint64_t limit_ms;
 
     for (size_t i = 0; i < KS_FLAG_COUNT; i++)
@@ -181,6 +230,9 @@ static int check_flags(const struct ks_options *options, struct sw_error *error)
     if (limit && (sw_duration_parse(limit, &limit_ms) || limit_ms == 0))
         return sw_error_set(error, -EINVAL,
                             "--time-limit %s: a duration is wanted, such as 90s, 10m", limit);
+    if (timeout && sw_duration_parse(timeout, &limit_ms))
+        return sw_error_set(error, -EINVAL, "--timeout %s: a duration is wanted, such as 90s, or 0",
+                            timeout);
     return 0;
 }
 
@@ -216,7 +268,10 @@ int ks_options_parse(int argc, char *const argv[], struct ks_options *ret_option
     bool are_flags_over = false;
     int code = 0;
 
-    *ret_options = (struct ks_options){.names = sw_calloc((size_t)argc + 1, sizeof(char *))};
+    *ret_options = (struct ks_options){
+        .names = sw_calloc((size_t)argc + 1, sizeof(char *)),
+        .kinds = sw_calloc((size_t)argc + 1, sizeof(char *)),
+    };
     for (; words.at < argc && !code; words.at++) {
         const char *given = argv[words.at];
         if (!are_flags_over && strcmp(given, "--") == 0)
@@ -238,5 +293,6 @@ int ks_options_parse(int argc, char *const argv[], struct ks_options *ret_option
 void ks_options_done(struct ks_options *options)
 {
     sw_free(options->names);
-    options->names = NULL;
+    sw_free(options->kinds);
+    options->names = options->kinds = NULL;
 }

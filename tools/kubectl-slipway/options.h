@@ -19,7 +19,7 @@ enum ks_exit {
     KS_FAILED = 1,    /* something could not be done */
     KS_USAGE = 2,     /* the command line is wrong; nothing was done */
     KS_FINDINGS = 3,  /* doctor: something is wrong */
-    KS_NOT_FOUND = 4, /* there is no such Deployment or coordination */
+    KS_NOT_FOUND = 4, /* there is no such Deployment, coordination or SteppedRollout */
 };
 
 enum ks_flag {
@@ -34,6 +34,9 @@ enum ks_flag {
     KS_YES,
     KS_TIME_LIMIT,
     KS_DRY_RUN,
+    KS_FULL,
+    KS_LET_ROLL,
+    KS_TIMEOUT,
     KS_SLIPWAY_NAMESPACE,
     KS_SERVICE_ACCOUNT,
     KS_HELP,
@@ -51,6 +54,9 @@ enum ks_command_id {
     KS_SUSPEND,
     KS_RESUME,
     KS_RESTART,
+    KS_PROMOTE,
+    KS_ABORT,
+    KS_RETRY,
     KS_DOCTOR,
     KS_COMPLETION,
     KS_COMMAND_COUNT,
@@ -61,6 +67,9 @@ enum ks_names {
     KS_NO_NAMES,
     KS_DEPLOYMENTS,
     KS_COORDINATIONS,
+    KS_ROLLOUTS,
+    KS_GROUPS,    /* coordinations and SteppedRollouts */
+    KS_WORKLOADS, /* Deployments, other targets of SteppedRollouts, and these */
     KS_SHELLS,
 };
 
@@ -95,6 +104,7 @@ struct ks_options {
     const struct ks_command *command;  /* NULL: none was named */
     const char *values[KS_FLAG_COUNT]; /* NULL: not given; "true" of one without a value */
     const char **names;                /* "deployment/" in front of them is taken off */
+    const char **kinds;                /* what stood in front, as "Deployment"; "": nothing */
     size_t name_count;
 };
 

@@ -18,6 +18,8 @@ enum ks_exit ks_run_deployment(struct ks_session *session);
 enum ks_exit ks_run_release_all(struct ks_session *session);
 /* suspend, resume. */
 enum ks_exit ks_run_coordination(struct ks_session *session);
+/* promote, abort, retry. */
+enum ks_exit ks_run_rollout(struct ks_session *session);
 enum ks_exit ks_run_doctor(struct ks_session *session);
 
 /* status -w: until interrupted. */

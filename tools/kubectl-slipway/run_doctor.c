@@ -143,7 +143,8 @@ static void check_lease(struct ks_doctor *doctor)
 
 static const char *name_of(const struct ks_doctor *doctor, const struct ks_permission *permission)
 {
-    bool is_webhooks = strcmp(permission->resource, "mutatingwebhookconfigurations") == 0;
+    bool is_webhooks = strcmp(permission->resource, "mutatingwebhookconfigurations") == 0 ||
+                       strcmp(permission->resource, "validatingwebhookconfigurations") == 0;
 
     return is_webhooks && doctor->configuration ? doctor->configuration : permission->name;
 }
@@ -222,22 +223,33 @@ static void find_denied(struct ks_doctor *doctor, const struct ks_permission *p,
             p->scope == KS_OWN ? doctor->own_namespace : "", p->what_for);
 }
 
-static void check_permissions(struct ks_doctor *doctor)
+/* False: that could not be asked. */
+static bool check_table(struct ks_doctor *doctor, const struct ks_permission *table,
+                        bool *ret_is_any)
 {
     struct ks_answer answer;
-    bool is_any = false;
 
-    for (const struct ks_permission *p = ks_permissions; p->resource; p++) {
+    for (const struct ks_permission *p = table; p->resource; p++) {
         const char *denied = denied_verbs(doctor, p, &answer);
         if (!denied) {
             ks_doctor_unknown(doctor, "rbac", "what slipway may do", &answer);
-            return;
+            return false;
         }
         if (!denied[0])
             continue;
-        is_any = true;
+        *ret_is_any = true;
         find_denied(doctor, p, denied);
     }
+    return true;
+}
+
+static void check_permissions(struct ks_doctor *doctor)
+{
+    bool is_any = false;
+
+    if (!check_table(doctor, ks_permissions, &is_any) ||
+        (doctor->rollouts && !check_table(doctor, ks_stepping_permissions, &is_any)))
+        return;
     if (!is_any)
         ks_find(&doctor->findings, KS_GOOD, "rbac", "", "ServiceAccount %s/%s has all permissions",
                 doctor->own_namespace, doctor->service_account);
@@ -260,6 +272,26 @@ static void check_coordinations(struct ks_doctor *doctor)
                                         (const struct coordination *const *)(const void *)objects,
                                         count, NULL, 0),
                            ks_now_us(session));
+}
+
+/* A cluster without the kind, or without one of it, has no trouble with it. */
+static void look_at_rollouts(struct ks_doctor *doctor)
+{
+    struct ks_session *session = doctor->session;
+    const struct sw_object *const *objects;
+    struct ks_answer answer;
+    size_t count;
+
+    if (!ks_list(session, &step_kind, NULL, &objects, &count, &answer)) {
+        if (answer.status != 404)
+            ks_doctor_unknown(doctor, "rollouts", "SteppedRollouts", &answer);
+        return;
+    }
+    if (count == 0)
+        return;
+    doctor->rollouts = ks_world_new(session->arena, NULL, 0, NULL, 0);
+    ks_world_set_rollouts(session->arena, doctor->rollouts,
+                          (const struct stepped *const *)(const void *)objects, count);
 }
 
 /* ---- what was found ---- */
@@ -322,6 +354,7 @@ enum ks_exit ks_run_doctor(struct ks_session *session)
     if (check_server(&doctor)) {
         check_crd(&doctor);
         check_replicas(&doctor);
+        look_at_rollouts(&doctor);
         ks_doctor_webhooks(&doctor);
         if (!doctor.own_namespace)
             doctor.own_namespace = "kube-system";
@@ -330,6 +363,8 @@ enum ks_exit ks_run_doctor(struct ks_session *session)
         check_lease(&doctor);
         check_permissions(&doctor);
         check_coordinations(&doctor);
+        if (doctor.rollouts)
+            ks_check_rollouts(&doctor.findings, doctor.rollouts, ks_now_us(session));
     }
     if (ks_flag(session, KS_OUTPUT))
         ks_put(session->options->values[KS_OUTPUT], json_of(&doctor), &session->out);

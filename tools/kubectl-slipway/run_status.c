@@ -4,12 +4,14 @@
  */
 #include <string.h>
 
+#include <slipway/arbiter.h>
 #include <slipway/json.h>
 
 #include "base/time.h"
 #include "base/util.h"
 #include "forecast.h"
 #include "output.h"
+#include "rollout.h"
 #include "run.h"
 #include "session.h"
 #include "text.h"
@@ -26,19 +28,37 @@ static const char *where(const struct ks_session *session)
                       : "any namespace";
 }
 
-/* Names that no coordination bears. */
+static bool is_group(const struct ks_world *world, const char *name)
+{
+    for (size_t i = 0; i < world->group_count; i++)
+        if (strcmp(world->groups[i].c->meta.name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_rollout(const struct ks_world *world, const char *name)
+{
+    for (size_t i = 0; i < world->rollout_count; i++)
+        if (strcmp(world->rollouts[i]->meta.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Names that no coordination bears, and of a command for both no SteppedRollout. */
 static enum ks_exit check_wanted(struct ks_session *session, const struct ks_world *world)
 {
+    const struct ks_options *options = session->options;
+    bool are_both = options->command->names == KS_GROUPS;
     enum ks_exit status = KS_DONE;
 
-    for (size_t i = 0; i < session->options->name_count; i++) {
-        const char *name = session->options->names[i];
-        size_t at = 0;
-        while (at < world->group_count && strcmp(world->groups[at].c->meta.name, name) != 0)
-            at++;
-        if (at < world->group_count)
+    for (size_t i = 0; i < options->name_count; i++) {
+        const char *name = options->names[i], *kind = options->kinds[i];
+        bool is_one = strcmp(kind, step_kind.kind) != 0, is_other = strcmp(kind, coord_kind.kind);
+        if ((is_one && is_group(world, name)) || (are_both && is_other && is_rollout(world, name)))
             continue;
-        ks_complain("there is no coordination %s in %s", name, where(session));
+        ks_complain("there is no %s %s in %s%s", is_one ? "coordination" : "SteppedRollout", name,
+                    where(session),
+                    is_one && are_both && is_other ? ", nor a SteppedRollout of that name" : "");
         status = KS_NOT_FOUND;
     }
     return status;
@@ -69,17 +89,28 @@ enum ks_exit ks_run_status(struct ks_session *session)
         .is_utf8 = session->is_utf8,
         .has_namespaces = ks_flag(session, KS_ALL_NAMESPACES),
     };
+    const struct stepped **rollouts =
+        SW_ARENA_ARRAY(session->arena, world->rollout_count + 1, const struct stepped *);
     enum ks_exit status = check_wanted(session, world);
-    size_t count = 0;
+    size_t count = 0, rollout_count = 0;
 
     for (size_t i = 0; i < world->group_count; i++)
-        if (ks_is_wanted(session, world->groups[i].c->meta.name))
+        if (ks_is_wanted(session, coord_kind.kind, world->groups[i].c->meta.name))
             views[count++] = ks_view(session->arena, world, &world->groups[i]);
-    if (ks_flag(session, KS_OUTPUT))
-        ks_put(session->options->values[KS_OUTPUT],
-               ks_view_json(session->arena, views, count, look.now_us), &session->out);
-    else if (!says_nothing(session, world) && count > 0)
-        ks_view_print(session->arena, views, count, &look, &session->out);
+    for (size_t i = 0; i < world->rollout_count; i++)
+        if (ks_is_wanted(session, step_kind.kind, world->rollouts[i]->meta.name))
+            rollouts[rollout_count++] = world->rollouts[i];
+    if (ks_flag(session, KS_OUTPUT)) {
+        struct sw_json *json = ks_view_json(session->arena, views, count, look.now_us);
+        sw_json_set(json, "rollouts",
+                    ks_rollouts_json(session->arena, rollouts, rollout_count, look.now_us));
+        ks_put(session->options->values[KS_OUTPUT], json, &session->out);
+    } else if (world->group_count + world->rollout_count == 0) {
+        ks_complain("there are no coordinations and no SteppedRollouts in %s", where(session));
+    } else {
+        ks_status_print(session->arena, views, count, rollouts, rollout_count, &look,
+                        &session->out);
+    }
     return status;
 }
 
@@ -181,7 +212,7 @@ enum ks_exit ks_run_plan(struct ks_session *session)
         const struct ks_forecast *forecasts =
             ks_forecast(session->arena, world, namespace_, ks_now_us(session), &count);
         for (uint32_t k = 0; k < count; k++) {
-            if (!ks_is_wanted(session, forecasts[k].coordination))
+            if (!ks_is_wanted(session, coord_kind.kind, forecasts[k].coordination))
                 continue;
             add_plan(session, table, world, &forecasts[k]);
             plan_json(&forecasts[k], sw_json_append_object(items));
@@ -220,15 +251,15 @@ static void print_why(struct ks_session *session, const struct ks_why *why)
     }
 }
 
-static struct sw_json *why_json(struct ks_session *session, const struct sw_deployment *d,
+static struct sw_json *why_json(struct ks_session *session, const struct sw_object *object,
                                 const struct ks_why *why)
 {
     struct sw_json *json = sw_json_object(session->arena);
     char since[SW_TIME_SIZE];
 
     sw_json_set_string(json, "kind", "SlipwayReason");
-    sw_json_set_string(json, "namespace", d->meta.namespace_);
-    sw_json_set_string(json, "name", d->meta.name);
+    sw_json_set_string(json, "namespace", object->namespace_);
+    sw_json_set_string(json, "name", object->name);
     sw_json_set_string(json, "reason", why->reason);
     sw_json_set_string(json, "message", why->headline);
     struct sw_json *lines = sw_json_set_array(json, "details");
@@ -242,30 +273,75 @@ static struct sw_json *why_json(struct ks_session *session, const struct sw_depl
     }
     if (why->position >= 0)
         sw_json_set_int(json, "position", why->position);
-    sw_json_set_bool(json, "paused", d->is_paused);
     sw_json_set_string(json, "heldBy", why->held_by);
     sw_json_set_string(json, "releasedBy", why->released_by);
     sw_json_set_string(json, "coordinatedBy", why->coordinations);
     return json;
 }
 
-enum ks_exit ks_run_why(struct ks_session *session)
+/* A Deployment; else the SteppedRollout of that name, or the one whose target that is. */
+static enum ks_exit find(struct ks_session *session, const struct ks_world *world,
+                         const struct sw_deployment **ret_deployment,
+                         const struct stepped **ret_rollout)
 {
     const char *namespace_ = ks_namespace(session), *name = session->options->names[0];
-    const struct ks_world *world = ks_world_fetch(session, namespace_);
-    struct ks_why why;
+    const char *kind = session->options->kinds[0];
+    bool is_any = !kind[0];
+
+    *ret_deployment = NULL;
+    *ret_rollout = NULL;
+    if (is_any || strcmp(kind, "Deployment") == 0)
+        *ret_deployment = ks_world_deployment(world, namespace_, name);
+    else if (strcmp(kind, step_kind.kind) != 0)
+        *ret_rollout = ks_rollout_on(world, namespace_, kind, name);
+    if (!*ret_deployment && (is_any || strcmp(kind, step_kind.kind) == 0))
+        *ret_rollout = ks_rollout_named(world, namespace_, name);
+    if (*ret_deployment || *ret_rollout)
+        return KS_DONE;
+    if (is_any || strcmp(kind, "Deployment") == 0 || strcmp(kind, step_kind.kind) == 0)
+        ks_complain("there is no %s %s in %s", is_any ? "Deployment" : kind, name, where(session));
+    else
+        ks_complain("no SteppedRollout of %s has the %s %s for its target: slipway does not hold "
+                    "it",
+                    where(session), kind, name);
+    return KS_NOT_FOUND;
+}
+
+enum ks_exit ks_run_why(struct ks_session *session)
+{
+    const struct ks_world *world = ks_world_fetch(session, ks_namespace(session));
+    const struct sw_deployment *d;
+    const struct stepped *r;
+    struct ks_why why = {.held_by = "", .released_by = "", .coordinations = "", .position = -1};
 
     if (!world)
         return KS_FAILED;
-    const struct sw_deployment *d = ks_world_deployment(world, namespace_, name);
-    if (!d) {
-        ks_complain("there is no Deployment %s in %s", name, where(session));
-        return KS_NOT_FOUND;
-    }
-    ks_why(session->arena, world, d, ks_now_us(session), &why);
-    if (ks_flag(session, KS_OUTPUT))
-        ks_put(session->options->values[KS_OUTPUT], why_json(session, d, &why), &session->out);
+    enum ks_exit status = find(session, world, &d, &r);
+    if (status != KS_DONE)
+        return status;
+    if (!d && strcmp(r->target_kind, "Deployment") == 0)
+        d = ks_world_deployment(world, r->meta.namespace_, r->target_name);
+    if (d && !r)
+        ks_why(session->arena, world, d, ks_now_us(session), &why);
     else
+        ks_rollout_why(session->arena, r, ks_now_us(session), &why);
+    if (d && r) {
+        why.held_by = ks_annotation(&d->meta, SW_HELD_BY);
+        why.released_by = ks_annotation(&d->meta, SW_RELEASED_BY);
+        why.coordinations = ks_annotation(&d->meta, SW_COORDINATED_BY);
+    }
+    if (!ks_flag(session, KS_OUTPUT)) {
         print_why(session, &why);
+        return KS_DONE;
+    }
+    struct sw_json *json = why_json(session, r ? &r->meta : &d->meta, &why);
+    if (d)
+        sw_json_set_bool(json, "paused", d->is_paused);
+    r = r ? r : ks_rollout_on(world, d->meta.namespace_, "Deployment", d->meta.name);
+    if (r)
+        sw_json_set(json, "rollout",
+                    (struct sw_json *)(uintptr_t)sw_json_element(
+                        ks_rollouts_json(session->arena, &r, 1, ks_now_us(session)), 0));
+    ks_put(session->options->values[KS_OUTPUT], json, &session->out);
     return KS_DONE;
 }

@@ -100,12 +100,13 @@ const char *ks_namespace(const struct ks_session *session)
     return named ? named : sw_credentials_namespace(session->credentials);
 }
 
-bool ks_is_wanted(const struct ks_session *session, const char *name)
+bool ks_is_wanted(const struct ks_session *session, const char *kind, const char *name)
 {
     const struct ks_options *options = session->options;
 
     for (size_t i = 0; i < options->name_count; i++)
-        if (strcmp(options->names[i], name) == 0)
+        if (strcmp(options->names[i], name) == 0 &&
+            (!options->kinds[i][0] || strcmp(options->kinds[i], kind) == 0))
             return true;
     return options->name_count == 0;
 }

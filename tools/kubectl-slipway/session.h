@@ -52,8 +52,9 @@ void ks_session_close(struct ks_session *session);
 /* Of the flag, else of the context. NULL with -A. */
 const char *ks_namespace(const struct ks_session *session);
 bool ks_flag(const struct ks_session *session, enum ks_flag flag);
-/* Was it named, or was nobody named? */
-bool ks_is_wanted(const struct ks_session *session, const char *name);
+/* Was it named, or was nobody named? kind: "DeploymentCoordination", for those that were named with
+ * theirs. */
+bool ks_is_wanted(const struct ks_session *session, const char *kind, const char *name);
 /* "?fieldManager=..." and dryRun where it is asked for: behind the path of a write. */
 const char *ks_write_query(const struct ks_session *session);
 int64_t ks_now_us(const struct ks_session *session);

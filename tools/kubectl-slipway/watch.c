@@ -20,6 +20,7 @@
 #include "kube/decode.h"
 #include "kube/reflector.h"
 #include "kube/store.h"
+#include "rollout.h"
 #include "run.h"
 #include "session.h"
 #include "text.h"
@@ -39,7 +40,8 @@ struct source {
 
 struct watcher {
     struct ks_session *session;
-    struct source groups, deployments;
+    struct source groups, deployments, rollouts;
+    bool has_rollouts; /* the cluster knows the kind, and we may see it */
     struct sw_timer draw;
     struct sw_signal *interrupt, *terminate;
     bool is_terminal, is_over, is_lost;
@@ -79,12 +81,19 @@ static bool gather(void *arg, const struct sw_object *object)
 static struct ks_world *look(struct watcher *watcher, struct sw_arena *arena)
 {
     struct gathering groups = {.arena = arena}, deployments = {.arena = arena};
+    struct gathering rollouts = {.arena = arena};
 
     sw_store_each(watcher->groups.store, NULL, gather, &groups);
     sw_store_each(watcher->deployments.store, NULL, gather, &deployments);
-    return ks_world_new(
+    struct ks_world *world = ks_world_new(
         arena, (const struct coordination *const *)(const void *)groups.at, groups.count,
         (const struct sw_deployment *const *)(const void *)deployments.at, deployments.count);
+    if (watcher->has_rollouts) {
+        sw_store_each(watcher->rollouts.store, NULL, gather, &rollouts);
+        ks_world_set_rollouts(
+            arena, world, (const struct stepped *const *)(const void *)rollouts.at, rollouts.count);
+    }
+    return world;
 }
 
 /* ---- lines ---- */
@@ -107,10 +116,8 @@ static const char *told_before(struct watcher *watcher, const char *key, const c
     return NULL;
 }
 
-static void tell(struct watcher *watcher, struct sw_arena *arena, const struct ks_group_view *view)
+static void tell(struct watcher *watcher, const char *key, const char *line)
 {
-    const char *line = ks_view_line(arena, view);
-    const char *key = sw_arena_printf(arena, "%s/%s", view->namespace_, view->name);
     char now[SW_TIME_SIZE];
 
     if (told_before(watcher, key, line))
@@ -153,23 +160,38 @@ static void print(struct watcher *watcher, struct sw_arena *arena, size_t cut, s
         .has_namespaces = ks_flag(session, KS_ALL_NAMESPACES),
         .columns = cut,
     };
-    size_t count = 0;
+    const struct stepped **rollouts =
+        SW_ARENA_ARRAY(arena, world->rollout_count + 1, const struct stepped *);
+    size_t count = 0, rollout_count = 0;
 
     for (size_t i = 0; i < world->group_count; i++)
-        if (ks_is_wanted(session, world->groups[i].c->meta.name))
+        if (ks_is_wanted(session, coord_kind.kind, world->groups[i].c->meta.name))
             views[count++] = ks_view(arena, world, &world->groups[i]);
-    if (watcher->is_terminal && count == 0)
-        sw_buf_puts(out, "no coordinations\n");
+    for (size_t i = 0; i < world->rollout_count; i++)
+        if (ks_is_wanted(session, step_kind.kind, world->rollouts[i]->meta.name))
+            rollouts[rollout_count++] = world->rollouts[i];
+    if (watcher->is_terminal && count + rollout_count == 0)
+        sw_buf_puts(out, "no coordinations and no SteppedRollouts\n");
     else if (watcher->is_terminal)
-        ks_view_print(arena, views, count, &how, out);
-    for (size_t i = 0; !watcher->is_terminal && i < count; i++)
-        tell(watcher, arena, views[i]);
+        ks_status_print(arena, views, count, rollouts, rollout_count, &how, out);
+    if (watcher->is_terminal)
+        return;
+    for (size_t i = 0; i < count; i++)
+        tell(watcher, sw_arena_printf(arena, "%s/%s", views[i]->namespace_, views[i]->name),
+             ks_view_line(arena, views[i]));
+    for (size_t i = 0; i < rollout_count; i++)
+        tell(watcher,
+             sw_arena_printf(arena, "%s/%s/%s", rollouts[i]->meta.namespace_, step_kind.plural,
+                             rollouts[i]->meta.name),
+             ks_rollout_line(arena, rollouts[i]));
 }
 
 static void put_age(const struct watcher *watcher, struct sw_buf *out)
 {
     uint64_t age_ms = SW_MAX(sw_reflector_age_ms(watcher->groups.reflector),
                              sw_reflector_age_ms(watcher->deployments.reflector));
+    if (watcher->has_rollouts)
+        age_ms = SW_MAX(age_ms, sw_reflector_age_ms(watcher->rollouts.reflector));
     char age[KS_DURATION_SIZE];
 
     if (age_ms < SILENCE_MS)
@@ -181,7 +203,8 @@ static void put_age(const struct watcher *watcher, struct sw_buf *out)
 static bool is_synced(const struct watcher *watcher)
 {
     return sw_reflector_is_synced(watcher->groups.reflector) &&
-           sw_reflector_is_synced(watcher->deployments.reflector);
+           sw_reflector_is_synced(watcher->deployments.reflector) &&
+           (!watcher->has_rollouts || sw_reflector_is_synced(watcher->rollouts.reflector));
 }
 
 static void draw(struct watcher *watcher)
@@ -295,20 +318,25 @@ static void set_screen(struct watcher *watcher, bool is_on)
 }
 
 /* What a watch would try again for ever, a person wants to know at once. */
-static bool may_begin(struct ks_session *session)
+static bool may_begin(struct watcher *watcher)
 {
-    return ks_world_fetch(session, ks_namespace(session)) != NULL;
+    const struct ks_world *world = ks_world_fetch(watcher->session, ks_namespace(watcher->session));
+
+    watcher->has_rollouts = world && world->has_rollouts;
+    return world != NULL;
 }
 
 enum ks_exit ks_watch(struct ks_session *session)
 {
     struct watcher watcher = {.session = session, .is_terminal = isatty(STDOUT_FILENO)};
 
-    if (!may_begin(session))
+    if (!may_begin(&watcher))
         return KS_FAILED;
     sw_timer_init(&watcher.draw, session->loop, on_draw);
     source_open(&watcher, &watcher.groups, &coord_kind);
     source_open(&watcher, &watcher.deployments, &sw_kind_deployment);
+    if (watcher.has_rollouts)
+        source_open(&watcher, &watcher.rollouts, &step_kind);
     sw_signal_open(session->loop, SIGINT, on_signal, &watcher, &watcher.interrupt);
     sw_signal_open(session->loop, SIGTERM, on_signal, &watcher, &watcher.terminate);
     set_screen(&watcher, true);
@@ -321,6 +349,8 @@ enum ks_exit ks_watch(struct ks_session *session)
     sw_timer_stop(&watcher.draw);
     source_close(&watcher.groups);
     source_close(&watcher.deployments);
+    if (watcher.has_rollouts)
+        source_close(&watcher.rollouts);
     forget_told(&watcher);
     return watcher.is_lost ? KS_FAILED : KS_DONE;
 }

@@ -14,6 +14,10 @@
  *   waits, because of  Unseen, Suspended, PeerFailed, PeerPaused, PeerUnavailable, another reason
  * of Degraded, or nothing else: WaitsForTurn RollsWithoutTurn   changed while no webhook was
  * reached ScaledToZero       no Pods: nothing could roll AtRest             nothing to roll
+ *
+ * One that a SteppedRollout steps has a reason of that (rollout.h) behind the two of people, as
+ * long as that has something to say; while it waits for its turn or is held by somebody else, the
+ * reasons above stand, with a line about its step.
  */
 #include "why.h"
 
@@ -22,6 +26,7 @@
 #include <slipway/arbiter.h>
 
 #include "base/util.h"
+#include "rollout.h"
 #include "text.h"
 
 struct asker {
@@ -210,6 +215,28 @@ static bool is_nobodys(struct asker *a)
         say_broken_selectors(a);
     }
     return true;
+}
+
+/* ---- stepped ---- */
+
+/* What it says is the answer where something is under way, or nobody else has anything to say. */
+static bool is_stepped(struct asker *a)
+{
+    const struct stepped *r = ks_rollout_on(a->world, a->d->meta.namespace_, "Deployment", a->name);
+    enum ks_rollout_state state = r ? ks_rollout_state_of(r) : KS_ROLLOUT_RESTS;
+    bool is_under_way =
+        state == KS_ROLLOUT_WAITS || state == KS_ROLLOUT_STEPS || state == KS_ROLLOUT_FAILED;
+
+    if (!r)
+        return false;
+    if (is_under_way || a->group_count == 0) {
+        ks_rollout_why(a->arena, r, a->now_us, a->why);
+        return true;
+    }
+    if (state == KS_ROLLOUT_HELD)
+        say(a, text(a, "its SteppedRollout %s waits meanwhile%s%s", r->meta.name,
+                    r->message[0] ? ": " : "", r->message));
+    return false;
 }
 
 /* ---- its turn ---- */
@@ -437,7 +464,7 @@ void ks_why(struct sw_arena *arena, const struct ks_world *world,
     for (size_t i = 0; i < world->group_count; i++)
         if (ks_selects(&world->groups[i], deployment))
             a.groups[a.group_count++] = &world->groups[i];
-    if (is_held_by_person(&a) || is_paused_by_person(&a) || is_nobodys(&a))
+    if (is_held_by_person(&a) || is_paused_by_person(&a) || is_stepped(&a) || is_nobodys(&a))
         return;
     const struct coord_entry *entry = entry_of(&a);
     if (ret_why->released_by[0])

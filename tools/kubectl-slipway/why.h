@@ -13,7 +13,7 @@
 struct ks_why {
     const char *reason; /* for programs: "WaitsForTurn"; the list is in why.c */
     const char *headline;
-    const char *lines[6];                              /* more, in order; NULL at the end */
+    const char *lines[24];                             /* more, in order; NULL at the end */
     const char *advice;                                /* what a person can do; "" */
     const char *held_by, *released_by, *coordinations; /* as on the object; "" */
     int64_t since_us;                                  /* of what the headline says; 0: not known */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the cluster looks like: the coordinations and Deployments of a namespace or of all, as typed
- * views, and who selects whom. Filled by a list (ks_world_fetch) or kept by a watch (watch.c).
+ * What the cluster looks like: the coordinations, SteppedRollouts and Deployments of a namespace or
+ * of all, as typed views, and who selects whom. Filled by a list (ks_world_fetch) or kept by a
+ * watch (watch.c).
  */
 #ifndef KS_WORLD_H
 #define KS_WORLD_H
@@ -13,6 +14,7 @@
 #include <slipway/selector.h>
 
 #include "kind.h" /* of modules/coordination */
+#include "stepping/kind.h"
 
 struct sw_arena;
 struct ks_answer;
@@ -29,12 +31,17 @@ struct ks_world {
     size_t group_count;
     const struct sw_deployment *const *deployments; /* by namespace, then name */
     size_t deployment_count;
+    const struct stepped *const *rollouts; /* by namespace, then name */
+    size_t rollout_count;
+    bool has_rollouts; /* the cluster knows the kind */
 };
 
 /* Sorts and parses; the objects are borrowed, the world and its selectors are the arena's. */
 struct ks_world *ks_world_new(struct sw_arena *arena, const struct coordination *const *groups,
                               size_t group_count, const struct sw_deployment *const *deployments,
                               size_t deployment_count);
+void ks_world_set_rollouts(struct sw_arena *arena, struct ks_world *world,
+                           const struct stepped *const *rollouts, size_t count);
 /* All objects of a kind, in the order of the API server, until the session ends. False: see answer;
  * namespace_ NULL: all. */
 bool ks_list(struct ks_session *session, const struct sw_kind *kind, const char *namespace_,

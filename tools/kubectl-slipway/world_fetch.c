@@ -134,6 +134,21 @@ static void complain_of_list(const struct sw_kind *kind, const struct ks_answer 
         ks_complain("cannot list %s: %s", kind->plural, answer->message);
 }
 
+/* A cluster without the kind has none; who may not see them sees the rest. */
+static void fetch_rollouts(struct ks_session *session, const char *namespace_,
+                           struct ks_world *world)
+{
+    const struct sw_object *const *objects;
+    struct ks_answer answer;
+    size_t count;
+
+    if (ks_list(session, &step_kind, namespace_, &objects, &count, &answer))
+        ks_world_set_rollouts(session->arena, world,
+                              (const struct stepped *const *)(const void *)objects, count);
+    else if (answer.status != 404)
+        complain_of_list(&step_kind, &answer);
+}
+
 struct ks_world *ks_world_fetch(struct ks_session *session, const char *namespace_)
 {
     static const struct sw_kind *const kinds[] = {&coord_kind, &sw_kind_deployment};
@@ -146,7 +161,9 @@ struct ks_world *ks_world_fetch(struct ks_session *session, const char *namespac
             complain_of_list(kinds[i], &answer);
             return NULL;
         }
-    return ks_world_new(session->arena,
-                        (const struct coordination *const *)(const void *)objects[0], counts[0],
-                        (const struct sw_deployment *const *)(const void *)objects[1], counts[1]);
+    struct ks_world *world = ks_world_new(
+        session->arena, (const struct coordination *const *)(const void *)objects[0], counts[0],
+        (const struct sw_deployment *const *)(const void *)objects[1], counts[1]);
+    fetch_rollouts(session, namespace_, world);
+    return world;
 }

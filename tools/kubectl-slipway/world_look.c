@@ -86,6 +86,14 @@ static int compare_deployments(const void *a, const void *b)
     return compare_objects(&x->meta, &y->meta);
 }
 
+static int compare_rollouts(const void *a, const void *b)
+{
+    const struct stepped *x = *(const struct stepped *const *)a,
+                         *y = *(const struct stepped *const *)b;
+
+    return compare_objects(&x->meta, &y->meta);
+}
+
 static int compare_groups(const void *a, const void *b)
 {
     const struct ks_group *x = a, *y = b;
@@ -154,6 +162,19 @@ struct ks_world *ks_world_new(struct sw_arena *arena, const struct coordination 
         sorted[i] = deployments[i];
     qsort(own, group_count, sizeof(*own), compare_groups);
     qsort(sorted, deployment_count, sizeof(struct sw_deployment *), compare_deployments);
-    *world = (struct ks_world){own, group_count, sorted, deployment_count};
+    *world = (struct ks_world){own, group_count, sorted, deployment_count, NULL, 0, false};
     return world;
+}
+
+void ks_world_set_rollouts(struct sw_arena *arena, struct ks_world *world,
+                           const struct stepped *const *rollouts, size_t count)
+{
+    const struct stepped **sorted = SW_ARENA_ARRAY(arena, count + 1, const struct stepped *);
+
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = rollouts[i];
+    qsort(sorted, count, sizeof(struct stepped *), compare_rollouts);
+    world->rollouts = sorted;
+    world->rollout_count = count;
+    world->has_rollouts = true;
 }

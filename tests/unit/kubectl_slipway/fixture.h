@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small cluster, written down as the API server would: coordinations and Deployments in the
- * namespace "shop". Their template is 1 where it is old and 2 where it is new.
+ * A small cluster, written down as the API server would: coordinations, SteppedRollouts and
+ * Deployments in the namespace "shop". Their template is 1 where it is old and 2 where it is new.
  */
 #ifndef TESTS_KUBECTL_SLIPWAY_FIXTURE_H
 #define TESTS_KUBECTL_SLIPWAY_FIXTURE_H
@@ -22,9 +22,9 @@
 struct cluster {
     struct sw_arena *arena;
     struct sw_intern *intern;
-    struct sw_decoder *decoders[2]; /* coordinations, Deployments */
-    struct sw_object *groups[OBJECTS], *deployments[OBJECTS];
-    size_t group_count, deployment_count;
+    struct sw_decoder *decoders[3]; /* coordinations, Deployments, SteppedRollouts */
+    struct sw_object *groups[OBJECTS], *deployments[OBJECTS], *rollouts[OBJECTS];
+    size_t group_count, deployment_count, rollout_count;
 };
 
 /* 2030-01-01T00:01:00Z; what is written down began a minute before. */
@@ -39,6 +39,7 @@ static inline struct cluster *cluster_new(void)
     cluster->intern = sw_intern_new();
     cluster->decoders[0] = sw_decoder_new(&coord_kind, cluster->intern);
     cluster->decoders[1] = sw_decoder_new(&sw_kind_deployment, cluster->intern);
+    cluster->decoders[2] = sw_decoder_new(&step_kind, cluster->intern);
     return cluster;
 }
 
@@ -48,9 +49,11 @@ static inline void cluster_free(struct cluster *cluster)
         sw_object_free(cluster->decoders[0], cluster->groups[i]);
     for (size_t i = 0; i < cluster->deployment_count; i++)
         sw_object_free(cluster->decoders[1], cluster->deployments[i]);
+    for (size_t i = 0; i < cluster->rollout_count; i++)
+        sw_object_free(cluster->decoders[2], cluster->rollouts[i]);
     sw_arena_free(cluster->arena);
-    sw_decoder_free(cluster->decoders[0]);
-    sw_decoder_free(cluster->decoders[1]);
+    for (size_t i = 0; i < sizeof cluster->decoders / sizeof cluster->decoders[0]; i++)
+        sw_decoder_free(cluster->decoders[i]);
     sw_intern_free(cluster->intern);
     free(cluster);
 }
@@ -106,6 +109,23 @@ static inline void deployment(struct cluster *cluster, const char *name, const c
     cluster->deployments[cluster->deployment_count++] = decoded(cluster->decoders[1], text);
 }
 
+/* Of Deployment target, at step 2 of 3; phase and more of the status. */
+static inline void rollout(struct cluster *cluster, const char *name, const char *target,
+                           const char *created, const char *phase, const char *status)
+{
+    const char *text = sw_arena_printf(
+        cluster->arena,
+        "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"9\",\"generation\":1,"
+        "\"creationTimestamp\":\"%s\"},\"spec\":{\"targetRef\":{\"kind\":\"Deployment\","
+        "\"name\":\"%s\"},\"analysis\":{\"iterations\":4,\"threshold\":2}},\"status\":{"
+        "\"observedGeneration\":1,\"phase\":\"%s\",\"currentStep\":2,\"steps\":3,\"stop\":1,"
+        "\"updatedReplicas\":1,\"replicas\":2,\"lastTransitionTime\":\"" MINUTE_AGO "\"%s%s}}",
+        name, name, created, target, phase, status[0] ? "," : "", status);
+
+    assert_true(cluster->rollout_count < OBJECTS);
+    cluster->rollouts[cluster->rollout_count++] = decoded(cluster->decoders[2], text);
+}
+
 #define MARK "\"slipway.dev/coordinated-by\":\"g\""
 #define HELD MARK ",\"slipway.dev/held-by\":\"coordination/g\""
 #define RIGHT MARK ",\"slipway.dev/released-by\":\"coordination/g\""
@@ -134,11 +154,16 @@ static inline void rolls(struct cluster *cluster, const char *name)
 
 static inline struct ks_world *world_of(struct cluster *cluster)
 {
-    return ks_world_new(cluster->arena,
-                        (const struct coordination *const *)(const void *)cluster->groups,
-                        cluster->group_count,
-                        (const struct sw_deployment *const *)(const void *)cluster->deployments,
-                        cluster->deployment_count);
+    struct ks_world *world = ks_world_new(
+        cluster->arena, (const struct coordination *const *)(const void *)cluster->groups,
+        cluster->group_count,
+        (const struct sw_deployment *const *)(const void *)cluster->deployments,
+        cluster->deployment_count);
+
+    ks_world_set_rollouts(cluster->arena, world,
+                          (const struct stepped *const *)(const void *)cluster->rollouts,
+                          cluster->rollout_count);
+    return world;
 }
 
 #endif

@@ -258,16 +258,82 @@ TEST(finds_coordinations_that_cannot_work)
     end();
 }
 
+TEST(finds_stepped_rollouts_that_are_not_obeyed)
+{
+    struct cluster *cluster = cluster_new();
+
+    begin();
+    ks_check_rollouts(&findings, world_of(cluster), NOW_US);
+    assert_null(findings.first);
+    rollout(cluster, "a", "x", "2029-01-01T00:00:00Z", "Progressing", "");
+    ks_check_rollouts(&findings, world_of(cluster), NOW_US);
+    assert_found(KS_GOOD, "1 SteppedRollout, none in trouble");
+    rollout(cluster, "b", "x", "2029-01-01T00:00:00Z", "Failed", "\"message\":\"retreated\"");
+    ks_check_rollouts(&findings, world_of(cluster), NOW_US);
+    assert_found(KS_WARNING, "shop/b has failed: retreated");
+    rollout(cluster, "c", "x", "2029-01-01T00:00:00Z", "Initializing",
+            "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"InvalidSpec\","
+            "\"message\":\"spec.steps\"}]");
+    ks_check_rollouts(&findings, world_of(cluster), NOW_US);
+    assert_found(KS_WARNING, "shop/c is not obeyed: InvalidSpec: spec.steps");
+    rollout(cluster, "d", "x", "2029-01-01T00:00:00Z", "", "\"observedGeneration\":0");
+    ks_check_rollouts(&findings, world_of(cluster), NOW_US);
+    assert_found(KS_BAD, "shop/d has been changed");
+    cluster_free(cluster);
+    end();
+}
+
+/* ---- the webhooks of stepping ---- */
+
+static const struct sw_json *list_of(const char *name, const char *resource, const char *more)
+{
+    return json(sw_arena_printf(
+        arena,
+        "{\"items\":[{\"metadata\":{\"name\":\"slipway\"},\"webhooks\":[{\"name\":\"%s\","
+        "\"clientConfig\":{\"caBundle\":\"%s\"},\"rules\":[{\"apiGroups\":[\"*\"],"
+        "\"apiVersions\":[\"*\"],\"resources\":[\"%s\"],\"operations\":[\"*\"]}]%s}]}]}",
+        name, ca_bundle(), resource, more));
+}
+
+TEST(knows_the_webhooks_that_stepping_needs)
+{
+    begin();
+    ks_check_stepping_webhooks(
+        &findings,
+        list_of("statefulsets.slipway.dev", "statefulsets", ",\"reinvocationPolicy\":\"IfNeeded\""),
+        true);
+    assert_int_equal(findings.counts[KS_GOOD], 1);
+    assert_int_equal(findings.counts[KS_BAD], 1);
+    assert_found(KS_BAD, "no configuration has the webhook daemonsets.slipway.dev");
+    ks_check_stepping_webhooks(&findings, list_of("statefulsets.slipway.dev", "deployments", ""),
+                               true);
+    assert_int_equal(findings.counts[KS_WARNING], 1); /* reinvocationPolicy */
+    assert_int_equal(findings.counts[KS_BAD], 3);
+    ks_check_stepping_webhooks(
+        &findings, list_of("steppedrollouts.slipway.dev", "steppedrollouts", ""), false);
+    assert_found(KS_GOOD, "webhook steppedrollouts.slipway.dev of slipway is as it should be");
+    ks_check_stepping_webhooks(&findings, json("{\"items\":[]}"), false);
+    assert_found(KS_WARNING, "no configuration has the webhook steppedrollouts.slipway.dev");
+    end();
+}
+
 /* ---- permissions ---- */
 
 /* Whoever needs a new permission writes it into the manifests; doctor must ask for it. */
-TEST(asks_for_each_resource_of_the_manifest)
+static bool is_asked_for(const struct ks_permission *table, const char *resource, size_t of_name)
+{
+    for (const struct ks_permission *p = table; p->resource; p++)
+        if (strlen(p->resource) == of_name && memcmp(p->resource, resource, of_name) == 0)
+            return true;
+    return false;
+}
+
+static void assert_all_are_asked_for(const char *path, bool is_stepping)
 {
     char *text, *end_of_line;
     size_t len;
 
-    begin();
-    assert_int_equal(sw_file_read(RBAC, 1 << 16, &text, &len, NULL), 0);
+    assert_int_equal(sw_file_read(path, 1 << 18, &text, &len, NULL), 0);
     for (const char *line = text; *line; line = end_of_line + 1) {
         const char *resource = strstr(line, "resources: [");
         end_of_line = strchr(line, '\n');
@@ -275,15 +341,24 @@ TEST(asks_for_each_resource_of_the_manifest)
         if (!resource || resource > end_of_line || memchr(line, '#', (size_t)(resource - line)))
             continue;
         resource += strlen("resources: [");
-        size_t of_name = strcspn(resource, "/,]");
-        bool is_known = false;
-        for (const struct ks_permission *p = ks_permissions; p->resource; p++)
-            is_known |=
-                strlen(p->resource) == of_name && memcmp(p->resource, resource, of_name) == 0;
-        if (!is_known)
-            fail_msg(RBAC " has %.*s, of which doctor knows nothing", (int)of_name, resource);
+        while (*resource && *resource != ']') {
+            size_t of_name = strcspn(resource, "/,]");
+            if (!is_asked_for(ks_permissions, resource, of_name) &&
+                !(is_stepping && is_asked_for(ks_stepping_permissions, resource, of_name)))
+                fail_msg("%s has %.*s, of which doctor knows nothing", path, (int)of_name,
+                         resource);
+            resource += strcspn(resource, ",]");
+            resource += strspn(resource, ", ");
+        }
     }
     sw_free(text);
+}
+
+TEST(asks_for_each_resource_of_the_manifest)
+{
+    begin();
+    assert_all_are_asked_for(RBAC, false);
+    assert_all_are_asked_for(STEPPING_RBAC, true);
     end();
 }
 
@@ -298,6 +373,8 @@ int main(void)
         CASE("doctor", reads_the_version_of_an_image),
         CASE("doctor", judges_the_lease_by_its_age),
         CASE("doctor", finds_coordinations_that_cannot_work),
+        CASE("doctor", finds_stepped_rollouts_that_are_not_obeyed),
+        CASE("doctor", knows_the_webhooks_that_stepping_needs),
         CASE("doctor", asks_for_each_resource_of_the_manifest),
     };
     return RUN(tests);

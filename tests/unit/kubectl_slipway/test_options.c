@@ -90,6 +90,46 @@ TEST(says_what_is_wrong_and_what_was_meant)
     assert_refused(ARGS("release", "a", "-A"), "with --all only");
     assert_refused(ARGS("release", "--all", "--time-limit", "soon"), "such as 90s");
     assert_refused(ARGS("hold", "a", "--dry-run=client"), "client");
+    assert_refused(ARGS("promote"), "promote STEPPEDROLLOUT");
+    assert_refused(ARGS("promote", "a", "--release"), "means nothing to promote");
+    assert_refused(ARGS("abort", "a", "--timeout", "x"), "such as 90s, or 0");
+}
+
+static void assert_names(const char *command, const char *word, const char *kind)
+{
+    struct ks_options options;
+    struct sw_error error;
+
+    if (parse(ARGS((char *)(uintptr_t)command, (char *)(uintptr_t)word), &options, &error))
+        fail_msg("%s %s: %s", command, word, error.text);
+    assert_string_equal(options.names[0], "a");
+    assert_string_equal(options.kinds[0], kind);
+    ks_options_done(&options);
+}
+
+TEST(takes_a_kind_in_all_forms_in_which_kubectl_prints_it)
+{
+    static const char *const stepped[] = {"sr/a", "steppedrollout/a", "steppedrollouts/a",
+                                          "steppedrollout.slipway.dev/a",
+                                          "steppedrollouts.slipway.dev/a"};
+
+    for (size_t i = 0; i < SW_ARRAY_SIZE(stepped); i++) {
+        assert_names("promote", stepped[i], "SteppedRollout");
+        assert_names("why", stepped[i], "SteppedRollout");
+        assert_names("status", stepped[i], "SteppedRollout");
+        assert_refused(ARGS("hold", (char *)(uintptr_t)stepped[i]), "for a Deployment;");
+    }
+    assert_names("why", "a", "");
+    assert_names("why", "deployments.apps/a", "Deployment");
+    assert_names("why", "sts/a", "StatefulSet");
+    assert_names("why", "daemonset.apps/a", "DaemonSet");
+    assert_names("status", "deploymentcoordination.apps.containerinfra.nl/a",
+                 "DeploymentCoordination");
+    assert_refused(ARGS("promote", "deploy/a"), "for a SteppedRollout;");
+    assert_refused(ARGS("status", "deploy/a"), "DeploymentCoordination or SteppedRollout");
+    assert_refused(ARGS("why", "deployment.apps.example.org/a"), "namespace is named by -n");
+    assert_refused(ARGS("why", "deployment.app/a"), "namespace is named by -n");
+    assert_refused(ARGS("why", "/a"), "namespace is named by -n");
 }
 
 TEST(gives_help_without_the_names_that_a_command_needs)
@@ -196,13 +236,17 @@ static void assert_completes(char *const argv[], enum ks_names names, const char
 TEST(completes_commands_flags_values_and_asks_for_names)
 {
     assert_completes(ARGS("wh"), KS_NO_NAMES,
-                     "why\twho holds a Deployment, since when, and what it waits for\n");
+                     "why\twho holds a workload, since when, and what it waits for\n");
     assert_completes(ARGS("status", "--wa"), KS_NO_NAMES,
                      "--watch\tstay and show each change: drawn anew on a terminal, one\n");
     assert_completes(ARGS("status", "-o", ""), KS_NO_NAMES, "json\nyaml\n");
     assert_completes(ARGS("status", "--output=y"), KS_NO_NAMES, "--output=yaml\n");
     assert_completes(ARGS("why", "--dry"), KS_NO_NAMES, "");
-    assert_completes(ARGS("why", "-n", "shop", ""), KS_DEPLOYMENTS, "");
+    assert_completes(ARGS("why", "-n", "shop", ""), KS_WORKLOADS, "");
+    assert_completes(ARGS("status", ""), KS_GROUPS, "");
+    assert_completes(ARGS("promote", "a", ""), KS_ROLLOUTS, "");
+    assert_completes(ARGS("abort", "--rel"), KS_NO_NAMES,
+                     "--release\tlet the SteppedRollout be deleted although its template has\n");
     assert_completes(ARGS("why", "a", ""), KS_NO_NAMES, "");
     assert_completes(ARGS("hold", "a", ""), KS_DEPLOYMENTS, "");
     assert_completes(ARGS("suspend", ""), KS_COORDINATIONS, "");
@@ -232,6 +276,7 @@ int main(void)
         CASE("options", reads_flags_in_every_form_and_place),
         CASE("options", takes_a_bare_dry_run_for_that_of_the_server),
         CASE("options", says_what_is_wrong_and_what_was_meant),
+        CASE("options", takes_a_kind_in_all_forms_in_which_kubectl_prints_it),
         CASE("options", gives_help_without_the_names_that_a_command_needs),
         CASE("help", explains_every_command_with_an_example_that_it_takes),
         CASE("help", says_the_same_in_help_and_man_page),

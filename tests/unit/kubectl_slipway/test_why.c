@@ -7,6 +7,7 @@
 #include <slipway/json.h>
 
 #include "base/buf.h"
+#include "rollout.h"
 #include "view.h"
 #include "why.h"
 
@@ -237,6 +238,74 @@ TEST(says_a_group_in_one_line)
     cluster_free(cluster);
 }
 
+/* ---- stepped ones ---- */
+
+TEST(lets_a_step_answer_while_something_is_under_way)
+{
+    static const struct {
+        const char *phase, *status, *alone, *in_a_group;
+    } cases[] = {
+        {"Progressing", "\"activity\":\"Analysing\"", "Analysing", "Analysing"},
+        {"Waiting", "", "WaitsForConfirmation", "WaitsForConfirmation"},
+        {"Failed", "\"activity\":\"Retreated\"", "StepFailed", "StepFailed"},
+        {"Held", "\"message\":\"held by coordination/g\"", "HeldByOther", "WaitsForTurn"},
+        {"Succeeded", "", "Stepped", "WaitsForTurn"},
+        {"", "", "Unseen", "WaitsForTurn"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int is_in_group = 0; is_in_group < 2; is_in_group++) {
+            struct cluster *cluster = cluster_new();
+            if (is_in_group)
+                group(cluster, "g", "", ACTIVE_B);
+            rollout(cluster, "steps", "a", MINUTE_AGO, cases[i].phase, cases[i].status);
+            waits(cluster, "a", "");
+            rolls(cluster, "b");
+            assert_reason(cluster, "a", is_in_group ? cases[i].in_a_group : cases[i].alone, "");
+            cluster_free(cluster);
+        }
+    }
+}
+
+TEST(says_that_a_stepped_one_waits_for_the_others_of_its_group)
+{
+    struct cluster *cluster = cluster_new();
+
+    group(cluster, "g", "", ACTIVE_B);
+    rollout(cluster, "steps", "a", MINUTE_AGO, "Held", "\"message\":\"position 2 of 2\"");
+    waits(cluster, "a", "");
+    rolls(cluster, "b");
+    assert_reason(cluster, "a", "WaitsForTurn",
+                  "its SteppedRollout steps waits meanwhile: position 2 of 2");
+    cluster_free(cluster);
+}
+
+TEST(asks_the_oldest_of_several_rollouts)
+{
+    struct cluster *cluster = cluster_new();
+
+    rollout(cluster, "a-newer", "a", "2029-06-02T00:00:00Z", "Failed", "");
+    rollout(cluster, "b-oldest", "a", "2029-06-01T00:00:00Z", "Waiting", "");
+    rollout(cluster, "c-other", "b", "2029-01-01T00:00:00Z", "Failed", "");
+    waits(cluster, "a", "");
+    assert_reason(cluster, "a", "WaitsForConfirmation", "b-oldest");
+    assert_string_equal(ks_rollout_on(world_of(cluster), "shop", "Deployment", "b")->meta.name,
+                        "c-other");
+    assert_null(ks_rollout_on(world_of(cluster), "shop", "StatefulSet", "b"));
+    assert_null(ks_rollout_on(world_of(cluster), "mail", "Deployment", "b"));
+    cluster_free(cluster);
+}
+
+TEST(keeps_a_person_in_front_of_a_step)
+{
+    struct cluster *cluster = cluster_new();
+
+    rollout(cluster, "steps", "a", MINUTE_AGO, "Progressing", "");
+    deployment(cluster, "a", "\"slipway.dev/hold\":\"lunch\"", true, 1, 2, "DeploymentPaused");
+    assert_reason(cluster, "a", "HeldByPerson", "lunch");
+    cluster_free(cluster);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -250,6 +319,10 @@ int main(void)
         CASE("status", shows_a_queue_as_a_table),
         CASE("status", names_the_state_of_a_coordination),
         CASE("status", says_a_group_in_one_line),
+        CASE("why", lets_a_step_answer_while_something_is_under_way),
+        CASE("why", says_that_a_stepped_one_waits_for_the_others_of_its_group),
+        CASE("why", asks_the_oldest_of_several_rollouts),
+        CASE("why", keeps_a_person_in_front_of_a_step),
     };
     return RUN(tests);
 }

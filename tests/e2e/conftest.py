@@ -11,8 +11,11 @@ import pytest
 
 from harness import promise
 from harness.cluster import KINDS, TOP
+from harness.prometheus import Prometheus
+from harness.receiver import Receiver
 from harness.scene import Scene
 from harness.shared import locked, new_namespace_name, stop_at_the_end
+from harness.stepping import Measures, Stage
 
 CLUSTER = KINDS[os.environ.get("SLIPWAY_E2E_CLUSTER") or "real"]
 FOLDER = pathlib.Path(os.environ.get("SLIPWAY_E2E_DIR") or TOP / "build" / "e2e" / CLUSTER.kind)
@@ -63,3 +66,36 @@ def own_scene(own_cluster, namespace_name, tmp_path):
     found = Scene(own_cluster, namespace_name, tmp_path)
     yield found
     found.close()
+
+
+# ---- of module stepping ----
+
+@pytest.fixture
+def stages(scene):
+    """Makes stages of that scene."""
+    made = []
+
+    def make(*words, **how):
+        made.append(Stage(scene, *words, **how))
+        return made[-1]
+    yield make
+    for stage in made:
+        stage.close()
+
+
+@pytest.fixture
+def receiver():
+    found = Receiver()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def measures(tmp_path_factory):
+    """A real Prometheus, and the exporter that it scrapes: one for each worker."""
+    exporter = Receiver()
+    prometheus = Prometheus(tmp_path_factory.mktemp("measures"), {
+        "job_name": "tests", "static_configs": [{"targets": [exporter.base.partition("//")[2]]}]})
+    yield Measures(exporter, prometheus)
+    prometheus.stop()
+    exporter.close()

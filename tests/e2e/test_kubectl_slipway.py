@@ -13,34 +13,11 @@ import pytest
 import yaml
 
 from harness.cluster import SERVICE_ACCOUNT, TOP, api, only_real
+from harness.kubectl_slipway import DONE, FAILED, FINDINGS, FOLDER, NOT_FOUND, PROGRAM, USAGE, environment, facts, run
 from harness.scene import RBAC
-from harness.slipway import BUILD
 from harness.wait import until
 
-FOLDER = BUILD / "tools" / "kubectl-slipway"
-PROGRAM = FOLDER / "kubectl-slipway"
-DONE, FAILED, USAGE, FINDINGS, NOT_FOUND = range(5)
 only_sim = pytest.mark.skipif(os.environ.get("SLIPWAY_E2E_CLUSTER") != "sim", reason="only on slipway-sim: the cluster matters little to it")
-SANITIZERS = ("Sanitizer", "runtime error:", "loop closed while")
-
-
-def environment(scene, **more):
-    env = scene.cluster.environment()
-    env["PATH"] = str(FOLDER) + os.pathsep + env["PATH"]
-    return dict(env, LC_ALL="C.UTF-8", **more)
-
-
-def run(scene, *args, status=DONE, namespace=True, **env):
-    """What it prints; what it complains of where it is to fail. status None: any."""
-    argv = [str(PROGRAM), *args, *(["-n", scene.namespace] if namespace else [])]
-    done = subprocess.run(argv, env=environment(scene, **env), text=True, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert not any(word in done.stderr for word in SANITIZERS), done.stderr
-    assert status in (None, done.returncode), "%s: %d\n%s%s" % (argv, done.returncode, done.stdout, done.stderr)
-    return done.stdout if done.returncode in (DONE, FINDINGS) else done.stderr
-
-
-def facts(scene, *args, **options):
-    return json.loads(run(scene, *args, "-o", "json", **options))
 
 
 def reason(scene, name):

@@ -34,6 +34,8 @@ def test_the_annotation_order_goes_before_the_name(scene):
     scene.group("a", "b", "c", replicas=1)
     scene.annotate("c", order="-1")
     scene.annotate("a", order="5")
+    # Whose turn ended in the second in which another began to wait goes behind that one.
+    time.sleep(1)
     # All three are to be in line before the first is chosen.
     scene.suspend()
     scene.update("a", "b", "c")

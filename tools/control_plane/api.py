@@ -7,6 +7,7 @@ a path goes in and decoded JSON comes out.
 
 import http.client
 import json
+import re
 import ssl
 import threading
 import urllib.parse
@@ -89,6 +90,11 @@ class Client:
             raise ApiError(status, value, "%s %s" % (method, path))
         return value
 
+    @property
+    def warnings(self):
+        """What the answer to this thread's last request warned of."""
+        return self._local.warnings
+
     def watch(self, path, resource_version, timeout_s=300):
         """Yields (type, object) until the stream ends; the end is not an error."""
         query = urllib.parse.urlencode({
@@ -126,6 +132,9 @@ class Client:
         try:
             connection.request(method, path, body=data, headers=headers)
             answer = connection.getresponse()
+            # 299 - "TEXT": https://www.rfc-editor.org/rfc/rfc7234#section-5.5
+            self._local.warnings = [re.sub(r'^\d+ \S+ "(.*)"$', r"\1", text).replace('\\"', '"')
+                                    for text in answer.headers.get_all("Warning", [])]
             return answer.status, answer.read()
         except BaseException:
             connection.close()

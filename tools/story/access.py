@@ -70,7 +70,7 @@ class Access:
         """The CRDs, and the ServiceAccount with the permissions that slipway runs under."""
         for manifest in sorted((TOP / "manifests" / "crds").glob("*.yaml")):
             self.apply(manifest)
-        self.apply(manifests("install.yaml", PERMISSIONS))
+        self.apply(manifests("install-stepping.yaml", PERMISSIONS))
         self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 
     def token(self, namespace=SERVICE_ACCOUNT[0], name=SERVICE_ACCOUNT[1]):

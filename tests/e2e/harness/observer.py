@@ -19,7 +19,7 @@ from .judge import HELD_BY, REVISION, Completions, Judge, annotation, condition,
 from .promise import BROKEN, BrokenPromise
 from .wait import PATIENCE, until
 
-LATE_S = 10.0  # how long the judge waits for the other streams where nobody asks
+LATE_S = 10.0 * PATIENCE  # how long the judge waits for the other streams where nobody asks
 FORSAKEN_S = 60.0 * PATIENCE  # what slipway waits for, a kind that is missing in two lists 30 s apart, is shorter
 
 
@@ -49,6 +49,8 @@ class Observer:
         self._state = {}  # name: "rolls" | "rests"
         self._is_led = is_led
         self.forsaken_s = FORSAKEN_S
+        self.is_held_by_other = lambda holder: False  # whether a holder of another module is there
+        self.tell = lambda kind, item: None  # called with each version that is stored, on the thread that watches
         self.was_excused = False  # somebody was, at some time: an overlap is to be expected
         self.violations = self._judge.violations
         self.completions = {}  # name of a Deployment: when its newest rollout was complete, as its controller has it
@@ -56,13 +58,25 @@ class Observer:
         self.versions = {}  # name of a Deployment or coordination: how many versions were seen
         self._begin = time.monotonic()
         self._listed = {kind: threading.Event() for kind in self.KINDS}
-        self._threads = [threading.Thread(target=self._guarded, args=(self._follow, kind), daemon=True) for kind in self.KINDS]
-        self._threads.append(threading.Thread(target=self._guarded, args=(self._judge_late,), daemon=True))
-        self._threads.append(threading.Thread(target=self._guarded, args=(self._look_for_forsaken,), daemon=True))
-        for thread in self._threads:
-            thread.start()
+        for kind in self.KINDS:
+            self._spawn(self._follow, kind)
+        self._spawn(self._judge_late)
+        self._spawn(self._look_for_forsaken)
         for kind, event in self._listed.items():
             assert event.wait(30), "the observer cannot list " + kind
+
+    def also_follow(self, kind, path):
+        """A kind more, from now on; get() knows of it."""
+        with self._lock:
+            self.KINDS = dict(self.KINDS, **{kind: path})
+            for known in (self._seen, self._gone, self._born, self._ending):
+                known[kind] = {}
+            self._listed[kind] = threading.Event()
+        self._spawn(self._follow, kind)
+        assert self._listed[kind].wait(30), "the observer cannot list " + kind
+
+    def _spawn(self, work, *args):
+        threading.Thread(target=self._guarded, args=(work, *args), daemon=True).start()
 
     def _guarded(self, work, *args):
         """An observer that fell asleep would see nothing wrong."""
@@ -114,6 +128,7 @@ class Observer:
             else:
                 self._seen[kind][name] = item
                 self._born[kind].setdefault(name, int(item["metadata"]["resourceVersion"]))
+                self.tell(kind, item)
             if item["metadata"].get("deletionTimestamp"):
                 self._ending[kind].setdefault(name, item["metadata"])
             if kind in ("deployments", "coordinations"):
@@ -280,6 +295,8 @@ class Observer:
         if not holders:
             return "slipway" in pausers(deployment)
         if "user" in holders and annotation(deployment, "slipway.dev/hold"):
+            return False
+        if any(self.is_held_by_other(holder) for holder in holders):
             return False
         labels = deployment["metadata"].get("labels") or {}
         selecting = [c["spec"] for c in self._seen["coordinations"].values() if selects(c.get("spec", {}).get("labelSelector"), labels)]

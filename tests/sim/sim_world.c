@@ -6,6 +6,7 @@
  *     sim_world                       the test: TAP
  *     sim_world --seed 7 --trace      the story of one case
  *     sim_world --minutes 600         cases until then, or until one fails
+ *     sim_world --overshoot 1000      a figure: Pods beyond the stop in so many stepped rollouts
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,18 +16,20 @@
 
 #include "base/hash.h"
 #include "base/util.h"
-#include "world.h"
+#include "world_steps.h"
 
 #define SHRINK_RUNS 250
+#define STEPPED_EVERY 8 /* seeds */
 
 struct options {
     bool has_seed;
     uint64_t seed, first;
-    uint64_t cases, steps, minutes, bug_cases;
-    bool is_loud;
+    uint64_t cases, steps, minutes, bug_cases, overshoot;
+    bool is_loud, is_stepped;
     enum bug bug;
     const char *keep; /* numbers of the events to keep, "1-4,9"; NULL: all */
-    long faults, replicas, deployments, groups; /* -1: as the seed says */
+    /* -1: as the seed says */
+    long faults, replicas, deployments, groups, stateful_sets, daemon_sets;
 };
 
 /* ---- making a case ---- */
@@ -158,13 +161,53 @@ static void make_tight(struct case_ *case_, struct sw_rng *rng)
     case_->duration_ms = at;
 }
 
+/* Workloads of all kinds with SteppedRollouts, alone or under coordinations. */
+static void make_stepped(struct case_ *case_, struct sw_rng *rng)
+{
+    /* Of users_act, beside those about steps: templates, pauses, labels, holds, sizes, appliers,
+     * drains, a coordination. */
+    static const uint8_t acts[] = {23, 23, 23, 9, 10, 15, 1, 2, 3, 4, 11, 12, 13, 17, 18, 0, 22};
+    static const uint8_t kinds[] = {EVENT_USER, EVENT_USER, EVENT_USER,    EVENT_USER,
+                                    EVENT_USER, EVENT_TRAP, EVENT_TROUBLE, EVENT_NETWORK};
+    uint64_t at = sw_rng_between(rng, 15000, 40000); /* the first ones are complete */
+
+    case_->is_stepped = true;
+    case_->is_alone = sw_rng_between(rng, 0, 1);
+    case_->deployments = 1 + (int)sw_rng_between(rng, 0, 2);
+    case_->stateful_sets = (int)sw_rng_between(rng, 0, 2);
+    case_->daemon_sets = (int)sw_rng_between(rng, 0, 1);
+    case_->groups = 1;
+    case_->replicas = 1 + (int)sw_rng_between(rng, 0, 2);
+    if (sw_rng_between(rng, 0, 9)) /* mostly with an election */
+        case_->faults &= ~(unsigned)FAULT_NO_LEASE;
+    if (sw_rng_between(rng, 0, 3)) /* what is heard late is excused */
+        case_->faults &= ~(unsigned)FAULT_BEHIND;
+    if (case_->bug == BUG_STEP_CHECKS_SKIPPED) { /* somebody has to take over, and see it */
+        case_->faults = FAULT_KILL;
+        case_->count = 60;
+    }
+    case_->count = SW_MIN(case_->count, 60U);
+    for (size_t i = 0; i < case_->count; i++) {
+        struct event *event = &case_->events[i];
+        *event = (struct event){at, (enum event_kind)pick(rng, kinds, sizeof kinds),
+                                (uint32_t)sw_rng_next(rng), (uint32_t)sw_rng_next(rng)};
+        if (event->kind == EVENT_USER && sw_rng_between(rng, 0, 2) == 0)
+            event->a = event->a % 16 + 16 * pick(rng, acts, sizeof acts);
+        else if (event->kind == EVENT_USER)
+            event->a |= STEPPED_ACT;
+        /* Steps take their time: half of what happens falls into them. */
+        at += sw_rng_between(rng, 0, 1) ? sw_rng_between(rng, 4000, 40000) : gap_ms(rng);
+    }
+    case_->duration_ms = at + gap_ms(rng);
+}
+
 static bool is_about_order(enum bug bug)
 {
     return bug == BUG_RELEASE_WITHOUT_PRECONDITION || bug == BUG_RECORD_WITHOUT_PRECONDITION ||
            bug == BUG_FENCE_NOT_WRITTEN || bug == BUG_TURN_NOT_WRITTEN;
 }
 
-static void make(struct case_ *case_, uint64_t seed, enum bug bug)
+static void make(struct case_ *case_, uint64_t seed, enum bug bug, bool is_stepped)
 {
     struct sw_rng rng;
 
@@ -189,6 +232,12 @@ static void make(struct case_ *case_, uint64_t seed, enum bug bug)
     }
     if (sw_rng_between(&rng, 0, 7) == 0) /* now and then a quiet cluster */
         case_->faults = 0;
+    /* Not drawn: old seeds stay what they were. */
+    if (is_stepped || bug >= BUG_STEP_HOLD_LEFT_OUT ||
+        (bug == NO_BUG && seed % STEPPED_EVERY == 0)) {
+        make_stepped(case_, &rng);
+        return;
+    }
     switch (sw_rng_between(&rng, 0, 5)) {
     case 0:
     case 1:
@@ -283,7 +332,9 @@ static void shrink_events(struct case_ *case_, int *runs)
 
 static void shrink_actors(struct case_ *case_, int *runs)
 {
-    int *const counts[] = {&case_->replicas, &case_->deployments, &case_->groups};
+    int *const counts[] = {&case_->replicas, &case_->deployments, &case_->groups,
+                           &case_->stateful_sets, &case_->daemon_sets};
+    static const int least[] = {1, 1, 1, 0, 0};
 
     for (unsigned bit = 1; bit <= FAULT_ALL; bit *= 2) {
         struct case_ smaller = *case_;
@@ -292,7 +343,7 @@ static void shrink_actors(struct case_ *case_, int *runs)
             *case_ = smaller;
     }
     for (size_t i = 0; i < SW_ARRAY_SIZE(counts); i++)
-        while (*counts[i] > 1) {
+        while (*counts[i] > least[i]) {
             --*counts[i];
             if (!fails(case_, runs)) {
                 ++*counts[i];
@@ -337,10 +388,12 @@ static void report(const struct case_ *case_, const struct outcome *outcome)
     shrink(&smaller);
     run(&smaller, false, &after);
     printf("# shrunk from %zu to %zu events: %s\n", case_->count, smaller.count, after.failure);
-    printf("# replay: sim_world --seed %llu --faults %u --replicas %d --deployments %d --groups %d "
-           "--keep %s --bug %s --trace\n",
-           (unsigned long long)smaller.seed, smaller.faults, smaller.replicas, smaller.deployments,
-           smaller.groups, keep_text(&smaller), bug_names[smaller.bug]);
+    printf(
+        "# replay: sim_world --seed %llu%s --faults %u --replicas %d --deployments %d --groups %d "
+        "--stateful-sets %d --daemon-sets %d --keep %s --bug %s --trace\n",
+        (unsigned long long)smaller.seed, smaller.is_stepped ? " --stepped" : "", smaller.faults,
+        smaller.replicas, smaller.deployments, smaller.groups, smaller.stateful_sets,
+        smaller.daemon_sets, keep_text(&smaller), bug_names[smaller.bug]);
     fflush(stdout);
 }
 
@@ -382,6 +435,10 @@ static void adjust(struct case_ *case_, const struct options *options)
         case_->deployments = (int)SW_MIN(options->deployments, DEPLOYMENTS_MAX);
     if (options->groups > 0)
         case_->groups = (int)SW_MIN(options->groups, GROUPS_MAX);
+    if (options->stateful_sets >= 0)
+        case_->stateful_sets = (int)SW_MIN(options->stateful_sets, 2);
+    if (options->daemon_sets >= 0)
+        case_->daemon_sets = (int)SW_MIN(options->daemon_sets, 1);
 }
 
 static int run_one(const struct options *options)
@@ -390,7 +447,7 @@ static int run_one(const struct options *options)
     struct outcome outcome;
     double began = now_s();
 
-    make(&case_, options->seed, options->bug);
+    make(&case_, options->seed, options->bug, options->is_stepped);
     adjust(&case_, options);
     run(&case_, options->is_loud, &outcome);
     printf("# %llu steps, %.1f virtual minutes, %llu changes, %llu records, %llu releases, "
@@ -441,10 +498,10 @@ static void test_repeats(const struct options *options)
     for (uint64_t seed = options->first; seed < options->first + 4; seed++) {
         struct case_ case_;
         struct outcome a, b, c;
-        make(&case_, seed, NO_BUG);
+        make(&case_, seed, NO_BUG, false);
         run(&case_, false, &a);
         run(&case_, false, &b);
-        make(&case_, seed + 1000000, NO_BUG);
+        make(&case_, seed + 1000000, NO_BUG, false);
         run(&case_, false, &c);
         if (a.hash != b.hash || a.steps != b.steps || a.hash == c.hash || a.changes == 0) {
             printf("# seed %llu: hash %016llx after %llu steps, then %016llx after %llu; another "
@@ -474,7 +531,7 @@ static void test_world(const struct options *options)
     while (goes_on(options, cases, all.steps, began) && failures == 0) {
         struct case_ case_;
         struct outcome outcome;
-        make(&case_, options->first + cases++, options->bug);
+        make(&case_, options->first + cases++, options->bug, options->is_stepped);
         adjust(&case_, options);
         run(&case_, false, &outcome);
         all.steps += outcome.steps;
@@ -508,13 +565,36 @@ static void test_bug(const struct options *options, enum bug bug)
 
     while (cases < options->bug_cases && !outcome.failure[0]) {
         struct case_ case_;
-        make(&case_, 1 + cases++, bug);
+        make(&case_, 1 + cases++, bug, false);
         run(&case_, false, &outcome);
     }
     if (outcome.failure[0])
         printf("# %s: case %llu: %s\n", bug_names[bug], (unsigned long long)cases, outcome.failure);
     snprintf(name, sizeof name, "sim: the checks find the bug %s", bug_names[bug]);
     say_result(outcome.failure[0], name);
+}
+
+/* ---- the figure ---- */
+
+static int measure_overshoot(const struct options *options)
+{
+    struct overshoot found[OVERSHOOTS] = {0};
+    struct world *world = SW_NEW(struct world);
+    bool has_gone_well = true;
+
+    for (uint64_t seed = 1; has_gone_well && (seed - 1) * OVERSHOOTS < options->overshoot; seed++) {
+        world_overshoot(world, seed, options->is_loud, found);
+        world_done(world);
+        has_gone_well = !world->failure[0];
+        if (!has_gone_well)
+            printf("# seed %llu: %s\n", (unsigned long long)seed, world->failure);
+    }
+    for (size_t i = 0; i < OVERSHOOTS; i++)
+        printf("surge %s: %llu rollouts, %llu holds, most %llu, sum %llu\n", overshoot_surges[i],
+               (unsigned long long)found[i].rollouts, (unsigned long long)found[i].holds,
+               (unsigned long long)found[i].most, (unsigned long long)found[i].sum);
+    sw_free(world);
+    return has_gone_well ? 0 : 1;
 }
 
 /* ---- options ---- */
@@ -524,7 +604,9 @@ static _Noreturn void usage(void)
     fprintf(stderr,
             "usage: sim_world [--seed N] [--cases N | --steps N | --minutes M] [--bug-cases N]\n"
             "                 [--first N] [--bug NAME] [--trace] [--keep 1-4,9] [--faults MASK]\n"
-            "                 [--replicas N] [--deployments N] [--groups N]\n");
+            "                 [--replicas N] [--deployments N] [--groups N]\n"
+            "                 [--stateful-sets N] [--daemon-sets N] [--stepped]\n"
+            "       sim_world --overshoot ROLLOUTS\n");
     exit(2);
 }
 
@@ -562,6 +644,8 @@ static void read_option(struct options *options, const char *name, const char *v
         options->minutes = number_of(value);
     } else if (strcmp(name, "--bug-cases") == 0) {
         options->bug_cases = number_of(value);
+    } else if (strcmp(name, "--overshoot") == 0) {
+        options->overshoot = number_of(value);
     } else if (strcmp(name, "--bug") == 0) {
         options->bug = bug_of(value);
     } else if (strcmp(name, "--keep") == 0) {
@@ -574,6 +658,10 @@ static void read_option(struct options *options, const char *name, const char *v
         options->deployments = (long)number_of(value);
     } else if (strcmp(name, "--groups") == 0) {
         options->groups = (long)number_of(value);
+    } else if (strcmp(name, "--stateful-sets") == 0) {
+        options->stateful_sets = (long)number_of(value);
+    } else if (strcmp(name, "--daemon-sets") == 0) {
+        options->daemon_sets = (long)number_of(value);
     } else {
         usage();
     }
@@ -588,11 +676,15 @@ int main(int argc, char **argv)
                               .faults = -1,
                               .replicas = -1,
                               .deployments = -1,
-                              .groups = -1};
+                              .groups = -1,
+                              .stateful_sets = -1,
+                              .daemon_sets = -1};
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
             options.is_loud = true;
+        } else if (strcmp(argv[i], "--stepped") == 0) {
+            options.is_stepped = true;
         } else if (i + 1 < argc) {
             read_option(&options, argv[i], argv[i + 1]);
             i++;
@@ -604,6 +696,8 @@ int main(int argc, char **argv)
     json_object_seed(1);
     if (options.has_seed)
         return run_one(&options);
+    if (options.overshoot)
+        return measure_overshoot(&options);
     bool is_whole = !options.minutes && options.bug == NO_BUG;
     int bugs = is_whole && options.bug_cases ? BUGS - 1 : 0;
     printf("1..%d\n", 1 + 2 * is_whole + bugs);

@@ -18,6 +18,7 @@
 #include "kind.h"
 #include "pods.h"
 #include "workloads.h"
+#include "world_steps.h"
 
 #define WALL_US INT64_C(1767225600000000)
 #define LOOK_MS 1000 /* how often the judge looks at what lasts too long */
@@ -66,6 +67,8 @@ static bool on_request(void *arg, struct sw_sim_wire_request *request, int *ret_
         world_say(world, "replica %d: %s %s %.600s", replica->index, request->method,
                   request->target, request->body ? request->body : "");
     }
+    if (world->stepping && strcmp(request->method, "DELETE") == 0)
+        steps_see_delete(world, request->target);
     trap_look(world, replica, request);
     return bugs_on_request(world, replica, request, ret_status, ret_body);
 }
@@ -99,6 +102,9 @@ static void look_for_idle_patch(struct world *world, const struct sw_sim_wire_re
 
     if ((bug != NO_BUG && bug != BUG_OWN_WRITE_STALE) || status != 200 || request->is_watch ||
         strcmp(request->method, "PATCH") != 0 || strstr(request->target, "/leases"))
+        return;
+    /* Two that lead write down the same answer of the same second. */
+    if (world->stepping && world->case_.replicas > 1 && world->case_.faults & FAULT_NO_LEASE)
         return;
     const char *asked = version_in(request->body, &asked_len);
     const char *told = version_in(body, &told_len);
@@ -169,8 +175,11 @@ static void make_cluster(struct world *world)
                                  "metadata", "name", NAMESPACE),
                        NULL),
          "the namespace");
-    make_webhook(world);
+    if (!world->case_.is_stepped)
+        make_webhook(world);
     sw_loop_virtual_advance(world->loop, 1000); /* the CRD is established, Nodes are ready */
+    if (world->case_.is_stepped)
+        steps_begin(world);
     world->now_ms = world->started_ms = sw_now_ms(world->loop);
     world->deployments = sw_sim_api_kind(world->api, "apps", "v1", "deployments");
     world->replicasets = sw_sim_api_kind(world->api, "apps", "v1", "replicasets");
@@ -316,15 +325,23 @@ bool world_turn(struct world *world, uint64_t until_ms)
         }
     }
     trap_spring(world);
+    if (world->stepping)
+        steps_look(world);
     return true;
 }
 
 void world_run(struct world *world)
 {
     uint64_t end_ms = world->started_ms + world->case_.duration_ms;
-    uint64_t look_ms = world->now_ms;
+    uint64_t look_ms;
 
+    if (world->stepping) /* until reviews are answered: what they then make is never made again */
+        while (!world->failure[0] && world_turn(world, world->started_ms + 1500))
+            ;
     users_begin(world);
+    if (world->stepping)
+        steps_users_begin(world);
+    look_ms = world->now_ms;
     while (!world->failure[0]) {
         look_ms += LOOK_MS;
         while (!world->failure[0] && world_turn(world, SW_MIN(look_ms, end_ms)))
@@ -347,6 +364,8 @@ void world_done(struct world *world)
         world_fail(world, "%u reviews are never finished", world->reviews);
     bugs_done(world);
     judge_done(world);
+    if (world->stepping)
+        steps_done(world);
     world->workloads = sw_sim_workloads_free(world->workloads);
     world->pods = sw_sim_pods_free(world->pods);
     for (size_t i = 0; i < CACHES_MAX; i++)

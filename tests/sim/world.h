@@ -13,6 +13,7 @@
  *   world_judge.c      what must never be seen in the store
  *   world_rights.c     and who must not be given the right to roll
  *   world_outage.c     five minutes without an API server
+ *   world_steps.h      workloads with SteppedRollouts, in some of the cases: four files more
  *   world_end.c        how everything must end when users stop and faults are off
  *   world_bugs.c       deliberate bugs: the test of the test
  *   sim_world.c        options, cases, shrinking
@@ -105,6 +106,11 @@ enum bug {
     BUG_TURN_NOT_WRITTEN,             /* status writes lose the turn */
     BUG_OWN_WRITE_STALE,              /* answers to own writes hold what was there before */
     BUG_RESIDUAL_AT_ONCE,             /* with one that nobody selects all such are released */
+    BUG_STEP_HOLD_LEFT_OUT,           /* holds of stepping are answered, not done */
+    BUG_STEP_STATUS_LATE,             /* what a release is for is written down after it */
+    BUG_STEP_CHECKS_SKIPPED,          /* who takes over takes every check for passed, unasked */
+    BUG_STEP_FINALIZER_LEFT,          /* the finalizer is not taken away */
+    BUG_STEP_SAVED_NOT_PUT_BACK,      /* saved goes, what it says is not put back */
     BUGS,
 };
 
@@ -115,7 +121,12 @@ struct case_ {
     int deployments, groups, replicas;
     unsigned faults;
     enum bug bug;
-    bool is_tight;        /* requests overtake each other, watches lag: make_tight */
+    bool is_tight; /* requests overtake each other, watches lag: make_tight */
+    /* With the module stepping and SteppedRollouts: world_steps.h. */
+    bool is_stepped;
+    bool is_alone;  /* no coordination beside them */
+    bool is_prompt; /* no review is slow */
+    int stateful_sets, daemon_sets;
     uint64_t duration_ms; /* until users stop */
     struct event events[EVENTS_MAX];
     size_t count;
@@ -146,6 +157,8 @@ struct replica {
     uint64_t deaf_until_ms;   /* not reached by reviews */
     uint64_t frozen_until_ms; /* watches are silent */
     bool is_stopping;
+    unsigned fault_scale;       /* of the network, now; 0: a good hour */
+    struct sw_fetcher *fetcher; /* servers outside; NULL: none is asked */
 };
 
 /* ---- the judge ---- */
@@ -165,6 +178,8 @@ struct group {
     int last_max; /* maxActive, also when it is gone */
 };
 
+struct steps;
+struct sw_fetcher;
 struct owner; /* what ReplicaSets tell of one Deployment */
 
 struct judge {
@@ -239,6 +254,7 @@ struct world {
     bool is_ending;
     bool is_loud;
     void *bug_state;
+    struct steps *stepping; /* NULL: the case has no such thing */
     uint64_t steps;
     char failure[1024]; /* the first thing that must not be; "" */
     uint64_t failed_step;
@@ -285,6 +301,8 @@ struct sw_sim_admission_caller admission_caller(struct world *world);
 
 /* ---- users ---- */
 
+/* Bit of a, in a stepped case: something about steps. */
+#define STEPPED_ACT UINT32_C(0x80000000)
 void users_begin(struct world *world);
 void users_act(struct world *world, uint32_t a, uint32_t b);
 /* Autoscalers and appliers. */

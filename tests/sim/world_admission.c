@@ -20,7 +20,7 @@
 #include "runtime/admission.h"
 #include "runtime/core.h"
 #include "runtime/instance.h"
-#include "world.h"
+#include "world_steps.h"
 
 /* Of modules/coordination; its kind alone. */
 extern const struct sw_kind coord_kind;
@@ -48,15 +48,32 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* The Deployment it is about; -1: none of ours. */
-static int subject(const struct review *review)
+static const char *name_of(const struct review *review)
 {
     const char *name = text_of(review->request, "name");
 
-    if (!name[0])
-        name = text_of(json_object_get(json_object_get(review->request, "object"), "metadata"),
-                       "name");
-    return deployment_index(name);
+    if (name[0])
+        return name;
+    return text_of(json_object_get(json_object_get(review->request, "object"), "metadata"), "name");
+}
+
+/* The Deployment it is about; -1: none of ours. */
+static int subject(const struct review *review)
+{
+    return deployment_index(name_of(review));
+}
+
+/* The target of a SteppedRollout of which somebody else changes the spec; -1: none. */
+static int stepped_subject(const struct review *review)
+{
+    const json_t *user = json_object_get(review->request, "userInfo");
+    const json_t *object = json_object_get(review->request, "object");
+    const json_t *old = json_object_get(review->request, "oldObject");
+
+    if (!review->world->stepping || strcmp(text_of(user, "username"), OUR_NAME) == 0 ||
+        json_equal(json_object_get(object, "spec"), json_object_get(old, "spec")))
+        return -1;
+    return steps_target_named(review->world, name_of(review));
 }
 
 /* Does the replica know all that the review hangs on, as it is stored now? */
@@ -100,7 +117,10 @@ static void finish(struct review *review)
 
     if (index >= 0 && review->status != 200)
         judge_excuse(world, index);
-    world_say(world, "review of %s: %s%d %s", index >= 0 ? deployment_name(index) : "something",
+    int t = stepped_subject(review);
+    if (t >= 0 && review->status != 200)
+        steps_excuse(world, t);
+    world_say(world, "review of %s: %s%d %s", name_of(review),
               review->replica ? "answered " : "not answered ", review->status, review->why);
     world->reviews--;
     review->done(review->done_arg, review->status, review->answer.bytes, review->answer.len,
@@ -186,6 +206,9 @@ static void on_arrival(struct sw_timer *timer)
     if (review->status == 200 && index >= 0 && !knows_groups(world, replica) &&
         !is_marked(world, review))
         judge_excuse(world, index);
+    int t = stepped_subject(review);
+    if (t >= 0 && review->status == 200 && !steps_knows(world, replica, t))
+        steps_excuse(world, t);
     sw_arena_free(arena);
     if (world->case_.bug == BUG_REVIEW_PATCH_DROPPED && review->status == 200)
         allow(review);
@@ -246,8 +269,9 @@ static void call(void *arg, const json_t *client_config, const char *text, size_
     }
     review->replica = any_replica(world);
     sw_timer_init(&review->timer, world->loop, on_arrival);
-    bool is_slow = !world->is_ending && world_random(world, 0, 30) == 0;
-    sw_timer_start(&review->timer, world_random(world, 1, is_slow ? 2900 : 4));
+    uint64_t slow_ms = world->stepping ? 900 : 2900; /* world_steps.c: of a Pod's start */
+    bool is_slow = !world->is_ending && !world->case_.is_prompt && world_random(world, 0, 30) == 0;
+    sw_timer_start(&review->timer, world_random(world, 1, is_slow ? slow_ms : 4));
 }
 
 struct sw_sim_admission_caller admission_caller(struct world *world)

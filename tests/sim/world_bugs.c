@@ -15,7 +15,7 @@
 #include "document.h"
 #include "kind.h"
 #include "patch.h"
-#include "world.h"
+#include "world_steps.h"
 
 const char *const bug_names[BUGS] = {
     [NO_BUG] = "none",
@@ -37,6 +37,11 @@ const char *const bug_names[BUGS] = {
     [BUG_TURN_NOT_WRITTEN] = "turn-not-written",
     [BUG_OWN_WRITE_STALE] = "own-write-stale",
     [BUG_RESIDUAL_AT_ONCE] = "residual-at-once",
+    [BUG_STEP_HOLD_LEFT_OUT] = "step-hold-left-out",
+    [BUG_STEP_STATUS_LATE] = "step-status-late",
+    [BUG_STEP_CHECKS_SKIPPED] = "step-checks-skipped",
+    [BUG_STEP_FINALIZER_LEFT] = "step-finalizer-left",
+    [BUG_STEP_SAVED_NOT_PUT_BACK] = "step-saved-not-put-back",
 };
 
 /* ---- requests ---- */
@@ -70,6 +75,13 @@ static const struct sw_sim_object *object_of(const struct world *world,
     bool is_status = strncmp(from, "/status", 7) == 0;
     const struct sw_sim_kind *kind =
         strstr(request->target, "/deployments/") ? world->deployments : world->coordinations;
+
+    if (strstr(request->target, "/steppedrollouts/"))
+        kind = world->stepping->stepped;
+    else if (strstr(request->target, "/statefulsets/"))
+        kind = world->stepping->kinds[TARGET_STATEFUL_SET];
+    else if (strstr(request->target, "/daemonsets/"))
+        kind = world->stepping->kinds[TARGET_DAEMON_SET];
 
     if (is_status)
         while (*--from != '/')
@@ -242,6 +254,39 @@ static void release_all_left(struct world *world, const struct sw_sim_wire_reque
     }
 }
 
+/* ---- of stepping ---- */
+
+static bool is_hold_of_stepping(const json_t *body)
+{
+    return strstr(annotation_of(body, "slipway.dev/held-by"), "stepping/");
+}
+
+static bool is_record_of_release(const struct sw_sim_wire_request *request, const json_t *body)
+{
+    const char *activity = sw_sim_text_at(body, "status.activity");
+
+    return is_patch_of(request, "/steppedrollouts/") &&
+           (strcmp(activity, "Advancing") == 0 || strcmp(activity, "Promoting") == 0);
+}
+
+static bool takes_finalizer(const struct sw_sim_wire_request *request, const json_t *body)
+{
+    const json_t *finalizers = sw_sim_at(body, "metadata.finalizers");
+
+    return is_patch_of(request, "/steppedrollouts/") && json_is_array(finalizers) &&
+           json_array_size(finalizers) == 0;
+}
+
+static void keep_what_is_saved(json_t *body)
+{
+    static const char *const keys[] = {"updateStrategy", "minReadySeconds",
+                                       "progressDeadlineSeconds"};
+
+    for (size_t i = 0; is_null_annotation(body, "slipway.dev/saved") && i < SW_ARRAY_SIZE(keys);
+         i++)
+        json_object_del(json_object_get(body, "spec"), keys[i]);
+}
+
 static bool change(struct world *world, struct sw_sim_wire_request *request, json_t *body,
                    int *ret_status, char **ret_body)
 {
@@ -296,6 +341,26 @@ static bool change(struct world *world, struct sw_sim_wire_request *request, jso
     case BUG_STATUS_NOT_WRITTEN:
         if (is_status && answered_not_done(world, request, body, ret_status, ret_body))
             return false;
+        break;
+    case BUG_STEP_HOLD_LEFT_OUT:
+        if (is_hold_of_stepping(body) &&
+            answered_not_done(world, request, body, ret_status, ret_body))
+            return false;
+        break;
+    case BUG_STEP_STATUS_LATE:
+        if (is_record_of_release(request, body) &&
+            answered_not_done(world, request, body, ret_status, ret_body)) {
+            do_later(world, request->target, body, 400);
+            return false;
+        }
+        break;
+    case BUG_STEP_FINALIZER_LEFT:
+        if (takes_finalizer(request, body) &&
+            answered_not_done(world, request, body, ret_status, ret_body))
+            return false;
+        break;
+    case BUG_STEP_SAVED_NOT_PUT_BACK:
+        keep_what_is_saved(body);
         break;
     default:
         return true;

@@ -13,7 +13,7 @@
 #include "kind.h"
 #include "runtime/core.h"
 #include "workloads.h"
-#include "world.h"
+#include "world_steps.h"
 
 #define TIDY_MS 8000 /* how often users look whether anything is left to put right */
 #define TIDIES 4     /* and how many times */
@@ -162,7 +162,7 @@ static bool all_rests(struct world *world)
     for (int g = 0; g < world->case_.groups; g++)
         if (!group_rests(world, g))
             return false;
-    return true;
+    return !world->stepping || steps_rest(world, why, sizeof why);
 }
 
 /* ---- coming to rest ---- */
@@ -207,6 +207,8 @@ static bool comes_to_rest(struct world *world)
             tidies++;
         }
         run_for(world, LOOK_MS);
+        if (world->stepping)
+            steps_users_mend(world);
         if (tidies < TIDIES || !stands_still(world))
             moved = world->now_ms;
         if (world->now_ms - moved >= STALL_MS && !world->failure[0])
@@ -250,6 +252,10 @@ void world_end(struct world *world)
     world_say(world, "users stop, faults are off");
     make_whole(world);
     run_for(world, 20000); /* a new leader is found, everybody is listed */
+    if (world->stepping)
+        steps_settle(world);
     if (comes_to_rest(world))
         stays_at_rest(world);
+    if (world->stepping && !world->failure[0])
+        steps_leave(world);
 }

@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "document.h"
 #include "kind.h"
-#include "world.h"
+#include "world_steps.h"
 
 #define TOO_LONG_MS 15000 /* for more than may to roll on, whoever began it */
 
@@ -546,6 +546,8 @@ static void on_change(struct sw_sim_store_watcher *watcher, const struct sw_sim_
         see_group(world, change);
     else if (object->kind == world->replicasets)
         see_replicaset(world, sw_sim_object_json(object), change->type == SW_SIM_DELETED);
+    if (world->stepping)
+        steps_see(world, change);
 }
 
 /* ---- what lasts too long ---- */

@@ -16,7 +16,7 @@
 #include "kube/transport.h"
 #include "runtime/core.h"
 #include "runtime/module_loader.h"
-#include "world.h"
+#include "world_steps.h"
 
 #define WALL_US INT64_C(1767225600000000)
 
@@ -43,8 +43,9 @@ static void add_modules(struct replica *replica)
     struct sw_error error = {0};
 
     /* In the order in which needs are met: pausing before coordination. */
-    static const char *const order[] = {"events", "pausing", "coordination"};
-    for (size_t i = 0; i < SW_ARRAY_SIZE(order); i++)
+    static const char *const order[] = {"events", "pausing", "coordination", "stepping"};
+    size_t count = SW_ARRAY_SIZE(order) - !replica->world->stepping;
+    for (size_t i = 0; i < count; i++)
         for (size_t k = 0; sw_builtin_modules[k]; k++)
             if (strcmp(sw_builtin_modules[k]->name, order[i]) == 0 &&
                 sw_core_add(replica->core, sw_builtin_modules[k], NULL, &error))
@@ -79,10 +80,13 @@ void replica_start(struct replica *replica)
     snprintf(identity, sizeof identity, "slipway-%d_%u", replica->index, replica->lives);
     const struct sw_lease_options lease = {
         .namespace_ = "kube-system", .name = "slipway", .identity = identity};
+    if (world->stepping)
+        replica->fetcher = provider_new(replica);
     const struct sw_core_options options = {
         .host = "sim",
         .lease = world->case_.faults & FAULT_NO_LEASE ? NULL : &lease,
         .streams_lists = world->case_.seed % 2 == 1, /* not drawn: old seeds stay what they were */
+        .fetcher = replica->fetcher,
     };
     replica->core =
         sw_core_new(replica->loop, replica->transport, &options, replica->metrics, &replica->log);
@@ -96,6 +100,7 @@ void replica_start(struct replica *replica)
 static void dispose(struct replica *replica)
 {
     replica->core = sw_core_free(replica->core);
+    replica->fetcher = provider_free(replica->fetcher);
     replica->transport->ops->close(replica->transport);
     replica->transport = NULL;
     replica->metrics = sw_metrics_free(replica->metrics);
@@ -243,6 +248,7 @@ void replica_set_faults(struct replica *replica, bool is_on)
     struct sw_sim_wire_faults faults = {.delay_min_ms = 1, .delay_max_ms = 3};
     unsigned scale = is_on ? (unsigned)world_random(world, 0, 3) : 0; /* 0: a good hour */
 
+    replica->fault_scale = mask ? scale : 0;
     if (mask & FAULT_LOSS) {
         faults.lose_request = 60 * scale;
         faults.lose_answer = 60 * scale;

@@ -84,6 +84,19 @@ static void see_needless_right(struct world *world, int index, const json_t *bef
         world_fail(world, "%s is given the right with nothing to roll", deployment_name(index));
 }
 
+/* Nothing is given to those who leave. */
+static bool names_another(const char *before, const char *now)
+{
+    char owner[64];
+
+    for (const char *at = now; *at; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(owner, sizeof owner, "%.*s", (int)strcspn(at, ","), at);
+        if (!list_has(before, owner))
+            return true;
+    }
+    return false;
+}
+
 void judge_see_right(struct world *world, int index, const json_t *before, const json_t *d)
 {
     struct member *member = &world->judge.members[index];
@@ -93,7 +106,7 @@ void judge_see_right(struct world *world, int index, const json_t *before, const
         member->is_forged = false;
         return;
     }
-    if (before && strcmp(annotation_of(before, "slipway.dev/released-by"), now) == 0)
+    if (before && !names_another(annotation_of(before, "slipway.dev/released-by"), now))
         return;
     world->judge.releases++;
     if (member->is_forged || member->is_excused)

@@ -160,7 +160,10 @@ static int what_is(const struct sw_sim_wire_request *request)
 {
     if (strstr(request->target, "/leases"))
         return TRAP_LEASE;
-    if (strcmp(request->method, "PATCH") == 0 && strstr(request->target, "/deployments/"))
+    bool is_workload = strstr(request->target, "/deployments/") ||
+                       strstr(request->target, "/statefulsets/") ||
+                       strstr(request->target, "/daemonsets/");
+    if (strcmp(request->method, "PATCH") == 0 && is_workload)
         return TRAP_DEPLOYMENT_PATCH;
     if (strcmp(request->method, "PATCH") == 0 && strstr(request->target, "/status"))
         return TRAP_STATUS_PATCH;

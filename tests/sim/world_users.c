@@ -15,7 +15,7 @@
 #include "document.h"
 #include "pods.h"
 #include "workloads.h"
-#include "world.h"
+#include "world_steps.h"
 
 #define MERGE "application/merge-patch+json"
 #define APPLY "application/apply-patch+yaml"
@@ -152,6 +152,8 @@ static json_t *manifest_of(struct world *world, int index, int number, uint32_t 
     if (!is_recreate && b / 8192 % 2)
         json_object_set_new(sw_sim_at(d, "spec.strategy"), "rollingUpdate",
                             json_pack("{s:i, s:i}", "maxSurge", 0, "maxUnavailable", 1));
+    if (world->stepping)
+        steps_shape(world, index, d, b);
     return d;
 }
 
@@ -379,6 +381,8 @@ static void delete_pods(struct world *world, int index)
 
     snprintf(path, sizeof path, "/api/v1/namespaces/" NAMESPACE "/pods?labelSelector=app%%3D%s",
              deployment_name(index));
+    if (world->stepping)
+        world->stepping->targets[index].stirred_ms = world->now_ms;
     user_sends(world, "jane", "DELETE", path, NULL, NULL);
 }
 
@@ -420,7 +424,9 @@ void users_look(struct world *world)
         if (hpa->until_ms && hpa->next_ms <= world->now_ms) {
             if (world_deployment(world, i))
                 user_sends(world, "hpa", "PATCH", path_of(i, "/scale"), MERGE,
-                           json_pack("{s:{s:i}}", "spec", "replicas", 1 + (int)(hpa->state++ % 4)));
+                           json_pack("{s:{s:i}}", "spec", "replicas",
+                                     world->stepping ? steps_some_replicas(hpa->state++)
+                                                     : 1 + (int)(hpa->state++ % 4)));
             hpa->next_ms += 5000;
             if (hpa->next_ms > hpa->until_ms)
                 hpa->until_ms = 0;
@@ -467,7 +473,10 @@ static void act_on(struct world *world, int index, const json_t *d, uint32_t wha
         pause_or_resume(world, index, d, b % 2);
         break;
     case 2:
-        scale(world, index, b % 6 == 0 ? 0 : 1 + (int)(b % 3));
+        scale(world, index,
+              b % 6 == 0        ? 0
+              : world->stepping ? steps_some_replicas(b)
+                                : 1 + (int)(b % 3));
         break;
     case 3:
         relabel(world, index, d, b);
@@ -542,6 +551,11 @@ void users_act(struct world *world, uint32_t a, uint32_t b)
     uint32_t what = a / 16 % 24;
     const json_t *d = world_deployment(world, index);
 
+    if (world->stepping && a & STEPPED_ACT) {
+        steps_users_act(world, a, b);
+        return;
+    }
+
     if (what == 22) {
         int g = (int)(a / 512 % (uint32_t)world->case_.groups);
         const json_t *group = world_group(world, g);
@@ -563,7 +577,7 @@ void users_begin(struct world *world)
     for (int i = 0; i < world->case_.deployments; i++)
         create(world, i, (uint32_t)world_random(world, 0, UINT32_MAX) | 0x20000);
     bool is_later = world_random(world, 0, 3) == 0; /* they run already when it comes */
-    for (int g = 0; g < world->case_.groups; g++)
+    for (int g = 0; g < world->case_.groups && !world->case_.is_alone; g++)
         if (g == 0 ? !is_later : world_random(world, 0, 1))
             user_creates_group(world, g, (uint32_t)world_random(world, 0, UINT32_MAX));
 }
@@ -642,6 +656,8 @@ void users_stop(struct world *world)
     if (world->drain.node)
         tell_node(world, world->drain.node, "uncordon");
     world->drain.node = 0;
+    if (world->stepping)
+        steps_users_stop(world);
     for (int i = 0; i < world->case_.deployments; i++)
         put_right(world, i);
     for (int g = 0; g < world->case_.groups; g++) {

@@ -30,6 +30,12 @@ FIGURES = {
     "rss_reload_0_mib": ("resident memory before reloads", "none", "MiB", 1),
     "rss_reload_100_mib": ("the same after 100 of them", "as before", "MiB", 1),
     "rbac_verbs": ("RBAC: verbs on resources", "none", "", 0),
+    "stepping_hold_sim_median_ms": ("from a step's last Pod to the pause on the wire, median", "none", "ms", 3),
+    "stepping_hold_sim_p99_ms": ("the same, p99", "none", "ms", 3),
+    "stepping_hold_real_median_ms": ("the same, real control plane", "none", "ms", 2),
+    "stepping_overshoot_max_pods": ("Pods beyond the stop when the hold stands, most", "one batch: surge plus unavailable", "", 0),
+    "stepping_1000_rss_mib": ("resident memory, 1 000 stepped rollouts with 3 checks each", "none", "MiB", 1),
+    "stepping_1000_cpu_percent": ("processor, the same, of one core", "none", "%", 2),
     "image_mib": ("image, compressed", "<= 10 MiB", "MiB", 1),
     "sim_steps_per_s": ("simulation of whole slipway, steps", "none", "/s", 0),
 }

@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 # The folder of this file would let its decode.py, say, stand before any other module of that name.
 sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 
-from benchmarks import admission, decode, growth, handover, idle, image, replicas, scale, simulation, stand  # noqa: E402
+from benchmarks import admission, decode, growth, handover, idle, image, replicas, scale, simulation, stand, stepping  # noqa: E402
 from benchmarks.figures import FIGURES, Figure, as_json, as_table  # noqa: E402
 from story.stage import run  # noqa: E402
 
@@ -24,6 +24,7 @@ SUBJECTS = {
     "scale": scale,
     "growth": growth,
     "replicas": replicas,
+    "stepping": stepping,
     "image": image,
     "simulation": simulation,
 }

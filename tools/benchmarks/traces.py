@@ -115,8 +115,11 @@ class Trace:
         for event in _documents(text):
             item = event["object"]
             if event["type"] in ("ADDED", "MODIFIED") and item.get("kind") == "Deployment":
-                meta = item["metadata"]
-                self.seen.append((ns, heard, meta["namespace"] + "/" + meta["name"], is_complete(item)))
+                self._see(ns, heard, item)
+
+    def _see(self, ns, heard, item):
+        meta = item["metadata"]
+        self.seen.append((ns, heard, meta["namespace"] + "/" + meta["name"], is_complete(item)))
 
     def handovers(self, since=0):
         """(ns before each of our three writes, ns of all) of each hand-over from then on: the right is taken back from one, the

@@ -19,6 +19,7 @@ def run(*arguments):
     ("shop", "At most 1 rolled at a time"),
     ("failure", "Nothing was lost"),
     ("leader", "No turn was lost"),
+    ("stepping", "All 10 Pods are of version 2.0.0 again"),
 ])
 def test_a_story_ends_well(story, told):
     done = run(story)
@@ -56,5 +57,5 @@ def test_what_is_kept_can_be_used_until_it_is_interrupted():
 
 
 def test_what_there_is_to_play():
-    assert [line.split()[0] for line in run("--list").stdout.splitlines()] == ["shop", "failure", "leader"]
-    assert 'there is no story "x"; there are shop, failure, leader' in run("x").stderr
+    assert [line.split()[0] for line in run("--list").stdout.splitlines()] == ["shop", "failure", "leader", "stepping"]
+    assert 'there is no story "x"; there are shop, failure, leader, stepping' in run("x").stderr

@@ -11,8 +11,11 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from story.plays import PLAYS  # noqa: E402
+from story import plays  # noqa: E402
 from story.stage import NAMESPACE, TOP, Failed, RealStage, SimulatedStage, Step, run  # noqa: E402
+from story.stepping import play_stepping  # noqa: E402
+
+PLAYS = dict(plays.PLAYS, stepping=(play_stepping, "an update stops three times and is measured; a bad one goes back"))
 
 DESCRIPTION = """\
 Plays a story of slipway on a cluster of its own on this machine. Installs and builds what is missing.
@@ -32,14 +35,21 @@ TRY_NEXT = """\
 The cluster and slipway go on until you press Ctrl-C. In another terminal:
 
   export KUBECONFIG=%(kubeconfig)s
+"""
+TRY_STEPPING = """\
+  %(kubectl)s -n %(namespace)s get deployments,steppedrollouts
+  %(kubectl)s -n %(namespace)s describe steppedrollout web
+  %(kubectl)s -n %(namespace)s set image deployment/web web=example.org/web:4.0.0
+  %(kubectl)s -n %(namespace)s get steppedrollouts --watch
+  %(kubectl)s -n %(namespace)s annotate steppedrollout web slipway.dev/promote=full
+"""
+TRY_TURNS = """\
   %(kubectl)s -n %(namespace)s get deployments,deploymentcoordinations
   %(kubectl)s -n %(namespace)s set image deployment/cart cart=example.org/cart:3.0.0
   %(kubectl)s -n %(namespace)s set image deployment/catalog catalog=example.org/catalog:3.0.0
   %(kubectl)s -n %(namespace)s get deploymentcoordinations --watch
   %(kubectl)s -n %(namespace)s describe deployment catalog
   %(kubectl)s -n %(namespace)s annotate deployment catalog slipway.dev/hold="not today"
-
-slipway's log: %(log)s
 """
 
 
@@ -65,10 +75,10 @@ def prepare(is_real):
         run_shown("tools/control-plane", "build")
 
 
-def keep(stage):
+def keep(stage, try_next):
     env = stage.at.environment()
-    print(TRY_NEXT % {"kubeconfig": env["KUBECONFIG"], "kubectl": env.get("SLIPWAY_KUBECTL", "kubectl"), "namespace": NAMESPACE,
-                      "log": " and ".join(str(slipway.log) for slipway in stage.slipways)})
+    print((TRY_NEXT + try_next) % {"kubeconfig": env["KUBECONFIG"], "kubectl": env.get("SLIPWAY_KUBECTL", "kubectl"), "namespace": NAMESPACE})
+    print("slipway's log: %s" % " and ".join(str(slipway.log) for slipway in stage.slipways))
     with contextlib.suppress(KeyboardInterrupt):
         for slipway in stage.slipways:
             slipway.process.wait()  # one that the story has killed is no reason to end
@@ -81,7 +91,7 @@ def play(stage, story, is_kept):
     try:
         PLAYS[story][0](stage)
         if is_kept:
-            keep(stage)
+            keep(stage, TRY_STEPPING if story == "stepping" else TRY_TURNS)
     finally:
         with Step("stop and remove everything"):
             stage.stop()

@@ -18,11 +18,11 @@ LEGEND = "· waits   █ rolls   ─ done"
 # ---- what the stories are made of ----
 
 class Watcher(threading.Thread):
-    """Feeds the timeline from a watch of the Deployments."""
+    """Feeds the timeline from a watch of the Deployments, or of what else path names."""
 
-    def __init__(self, client, timeline):
+    def __init__(self, client, timeline, path=DEPLOYMENTS):
         super().__init__(daemon=True)
-        self.client, self.timeline = client, timeline
+        self.client, self.timeline, self.path = client, timeline, path
         self.lock = threading.Lock()
         self.is_done = False
         self.start()
@@ -30,10 +30,10 @@ class Watcher(threading.Thread):
     def run(self):
         while not self.is_done:
             try:
-                found = self.client.get(DEPLOYMENTS)
+                found = self.client.get(self.path)
                 for item in found["items"]:
                     self.see(item)
-                for what, item in self.client.watch(DEPLOYMENTS, found["metadata"]["resourceVersion"]):
+                for what, item in self.client.watch(self.path, found["metadata"]["resourceVersion"]):
                     if what in ("ADDED", "MODIFIED"):
                         self.see(item)
             except (api.ApiError, *api.BROKEN):

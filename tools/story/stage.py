@@ -127,9 +127,9 @@ class RealStage(Stage):
 class Slipway:
     """The process, under its own ServiceAccount."""
 
-    def __init__(self, stage, name, leader_elect=False, settings="", env=None, arguments=()):
+    def __init__(self, stage, name, leader_elect=False, settings="", env=None, arguments=(), modules=MODULES):
         """settings: more lines of its configuration; env: more of its environment; arguments: more of its command line."""
-        self.name = name
+        self.name, self.modules = name, modules
         self.folder = stage.folder / name
         self.health_port, self.webhook_port, self.metrics_port = free_port(), free_port(), free_port()
         self.ca_pem = make_certificate(self.folder / "certs")
@@ -151,7 +151,7 @@ class Slipway:
     def configure(self, settings):
         """In one step, as that of a ConfigMap changes."""
         new = self.folder / "slipway.yaml.new"
-        new.write_text("modules: [%s]\n%s" % (", ".join(MODULES), settings))
+        new.write_text("modules: [%s]\n%s" % (", ".join(self.modules), settings))
         os.replace(new, self.folder / "slipway.yaml")
 
     def wait_ready(self):

@@ -167,7 +167,9 @@ class Holds(threading.Thread):
                 if self.is_done:
                     return
                 if what == "MODIFIED":
-                    self.see(item["metadata"]["name"], item["status"].get("updatedReplicas") or 0, bool(item["spec"].get("paused")))
+                    updated = item["status"].get("updatedReplicas") or 0
+                    # With all of them updated there is no stop: what is paused then is the next template, before its first Pod.
+                    self.see(item["metadata"]["name"], updated if updated < PODS else 0, bool(item["spec"].get("paused")))
         except Exception as error:  # noqa: BLE001: told by check()
             self.error = error
 
